@@ -1,0 +1,182 @@
+"""Units and exact money: what a price text says, and what it comes to per hour.
+
+Prices stay `Decimal` in their own currency. A month is 730 hours (8,760 / 12), the convention of the public price
+calculators of AWS (https://aws.amazon.com/calculator/calculator-assumptions/) and Azure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from catalog.types import PriceScope, PriceUnit
+
+HOURS_PER_MONTH: Final = Decimal(730)
+HOURS_PER_DAY: Final = Decimal(24)
+BYTES_PER_GIB: Final = 2**30
+MIB_PER_GIB: Final = 1024
+
+_HOURS_PER_UNIT: Final[dict[str, Decimal]] = {
+    "second": Decimal(1) / Decimal(3600),
+    "minute": Decimal(1) / Decimal(60),
+    "hour": Decimal(1),
+    "day": HOURS_PER_DAY,
+    "month": HOURS_PER_MONTH,
+}
+_CURRENCY_SIGNS: Final[dict[str, str]] = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR", "¥": "JPY"}
+_CURRENCY_CODES: Final = frozenset({"USD", "EUR", "GBP", "INR", "CHF", "CNY", "BRL", "JPY", "AUD", "CAD", "SGD", "PLN"})
+_UNIT_WORDS: Final[dict[str, PriceUnit]] = {
+    "s": "second", "sec": "second", "secs": "second", "second": "second", "seconds": "second",
+    "m": "minute", "min": "minute", "mins": "minute", "minute": "minute", "minutes": "minute",
+    "h": "hour", "hr": "hour", "hrs": "hour", "hour": "hour", "hours": "hour", "hourly": "hour", "stunde": "hour",
+    "d": "day", "day": "day", "days": "day", "daily": "day", "tag": "day",
+    "mo": "month", "mon": "month", "month": "month", "months": "month", "monthly": "month", "monat": "month",
+}  # fmt: skip
+# A number with optional thousands groups and decimals, in either the English or the continental way of writing.
+_NUMBER: Final = re.compile(r"(?<![\w.,])-?\d[\d.,  ’']*(?:[eE][-+]?\d+)?")
+# Page scripts escape "$" as "$$"; some pages print "$2 .0000".
+_SPLIT_DECIMAL: Final = re.compile(r"(\d)\s+([.,]\d)")
+_UNIT: Final = re.compile(
+    r"(?:/|per|pro|\ba\b)\s*(?:1\s*)?(?:gpu|card|node|instance|server)?[\s\-·*/]*([a-z]+)", re.IGNORECASE
+)
+_GPU_SCOPE: Final = re.compile(r"(?:/|per)\s*(?:gpu|card|accelerator)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceText:
+    """What a human-readable price says. `unit` and `scope` are None where the text does not state them.
+
+    `lower_bound` is True for "from $2.49" and "starting at": the true price may be higher.
+    """
+
+    amount: Decimal
+    currency: str | None
+    unit: PriceUnit | None
+    scope: PriceScope | None
+    lower_bound: bool
+
+
+def decimal_of(value: object) -> Decimal | None:
+    """An exact finite Decimal from a JSON number or numeric text, or None for anything that is not one.
+
+    NaN, infinities, booleans, blanks and words ("N/A", "Contact sales") give None.
+    """
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        value = repr(value)
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def number_in(text: str) -> Decimal | None:
+    """The first number written in a text, read by its separators: 1,234.56 and 1.234,56 are the same number."""
+    found = _NUMBER.search(
+        _SPLIT_DECIMAL.sub(r"\1\2", text.replace("$", " $ ").replace("€", " € ").replace("₹", " ₹ "))
+    )
+    if found is None:
+        return None
+    return decimal_of(_plain_number(found.group()))
+
+
+def _plain_number(written: str) -> str:
+    digits = re.sub(r"[  ’'\s]", "", written).rstrip(".,")
+    comma, dot = digits.rfind(","), digits.rfind(".")
+    if comma >= 0 and dot >= 0:
+        group, point = (",", ".") if dot > comma else (".", ",")
+        return digits.replace(group, "").replace(point, ".")
+    if comma >= 0:
+        head, _, tail = digits.rpartition(",")
+        # "2,488" is a thousands group; "0,75", "1,5" and "0,750" are decimals.
+        grouped = len(tail) == 3 and head.strip("-0") != "" and all(len(p) == 3 for p in head.split(",")[1:])
+        return digits.replace(",", "" if grouped or digits.count(",") > 1 else ".")
+    return digits.replace(".", "") if digits.count(".") > 1 else digits
+
+
+def read_price(text: str | None) -> PriceText | None:
+    """Read a price as pages write it: "$2.99 / GPU / hour", "0,75 EUR/h ex. VAT", "from $2.49", "$0.00122 /s".
+
+    Returns:
+        None when the text holds no price: "Contact us", "N/A", "—", "Sold out", "coming soon", zero or below.
+    """
+    if not text:
+        return None
+    squeezed = " ".join(text.split())
+    amount = number_in(squeezed)
+    if amount is None or amount <= 0:
+        return None
+    return PriceText(
+        amount=amount,
+        currency=currency_in(squeezed),
+        unit=unit_in(squeezed),
+        scope="gpu" if _GPU_SCOPE.search(squeezed) else None,
+        lower_bound=bool(re.search(r"\b(?:from|starting|starts|as low as|ab)\b", squeezed, re.IGNORECASE)),
+    )
+
+
+def currency_in(text: str) -> str | None:
+    """The ISO 4217 code that a price text names by code or sign, or None."""
+    for word in re.findall(r"[A-Z]{3}", text):
+        if word in _CURRENCY_CODES:
+            return str(word)
+    return next((code for sign, code in _CURRENCY_SIGNS.items() if sign in text), None)
+
+
+def unit_in(text: str) -> PriceUnit | None:
+    """The billing unit that a price text states ("/hr", "per month", "GPU-hour"), or None."""
+    for found in _UNIT.finditer(text):
+        unit = _UNIT_WORDS.get(found.group(1).casefold())
+        if unit:
+            return unit
+    hyphened = re.search(r"gpu[\s\-/]*(hr|hour|h|min|minute|sec|second|month)\b", text, re.IGNORECASE)
+    return _UNIT_WORDS[hyphened.group(1).casefold()] if hyphened else None
+
+
+def hours_in(unit: PriceUnit, commitment_days: int = 0) -> Decimal:
+    """How many hours one price unit pays for; a `term` is the whole commitment.
+
+    Raises:
+        ValueError: a term price without a commitment.
+    """
+    if unit == "term":
+        if commitment_days <= 0:
+            raise ValueError("a price per term needs commitment_days above zero")
+        return commitment_days * HOURS_PER_DAY
+    return _HOURS_PER_UNIT[unit]
+
+
+def instance_price_hour(
+    price: Decimal, unit: PriceUnit, scope: PriceScope, gpu_count: int, commitment_days: int = 0
+) -> Decimal:
+    """The price of one whole instance for one hour, in the price's own currency.
+
+    `gpu` scope is the price of one of `gpu_count` units (a whole GPU, or a slice where slices are sold).
+    """
+    hourly = price / hours_in(unit, commitment_days)
+    return hourly * gpu_count if scope == "gpu" else hourly
+
+
+def gpu_price_hour(instance_hour: Decimal, gpu_count: int, gpu_fraction: Decimal) -> Decimal | None:
+    """The price of one whole physical GPU for one hour; None without a GPU."""
+    gpus = gpu_count * gpu_fraction
+    return instance_hour / gpus if gpus > 0 else None
+
+
+def gib_from_bytes(value: float | Decimal) -> float:
+    """Bytes to GiB (2^30)."""
+    return float(value) / BYTES_PER_GIB
+
+
+def gib_from_mib(value: float | Decimal) -> float:
+    """MiB to GiB."""
+    return float(value) / MIB_PER_GIB
+
+
+def gib_from_gb(value: float | Decimal) -> float:
+    """Decimal gigabytes (10^9 bytes) to GiB."""
+    return float(value) * 1e9 / BYTES_PER_GIB

@@ -1,0 +1,1 @@
+"""One provider, one file: turns recorded or fetched documents into catalog rows."""

@@ -1,0 +1,204 @@
+"""Reading documents: JSON with exact numbers, HTML tables as a person sees them, JSON embedded in pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from bs4 import BeautifulSoup, Tag
+
+from catalog.types import Document
+from collectors.errors import Blocked, LayoutChanged
+
+_CHALLENGE = re.compile(
+    r"just a moment|checking your browser|attention required|too many (?:visitors|requests)|access denied|"
+    r"verify you are human|enable javascript and cookies|service unavailable|captcha",
+    re.IGNORECASE,
+)
+# Footnote marks are not part of a figure: 2.99² is 2.99.
+_FOOTNOTE_TAGS = ("sup",)
+
+
+def changed(document: Document, selector: str, detail: str = "") -> NoReturn:
+    """Raise `LayoutChanged` for a document, naming what was looked for."""
+    raise LayoutChanged(document.provider, selector, detail or f"not found in {document.url}")
+
+
+def read_json(document: Document) -> Any:
+    """The document as JSON, numbers as int or exact Decimal.
+
+    Raises:
+        LayoutChanged: empty, truncated or not JSON, or NaN/Infinity where a number belongs.
+    """
+    if not document.body.strip():
+        changed(document, "$", f"empty body from {document.url}")
+    try:
+        return json.loads(document.body, parse_float=Decimal, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as problem:
+        text = document.text()[:2000]
+        if "<" in text and _CHALLENGE.search(text):
+            raise Blocked(f"{document.url} answered with a challenge or busy page", url=document.url) from problem
+        changed(document, "$", f"not JSON at {document.url}: {problem}")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def need(document: Document, value: Any, *path: str, kind: type | tuple[type, ...] = object) -> Any:
+    """The value under a path of keys, of the given type.
+
+    Raises:
+        LayoutChanged: a key is missing or the value has another type; the message names the path.
+    """
+    for depth, key in enumerate(path):
+        if not isinstance(value, Mapping) or key not in value:
+            changed(document, "/".join(path[: depth + 1]))
+        value = value[key]
+    if not isinstance(value, kind):
+        wanted = kind.__name__ if isinstance(kind, type) else " or ".join(k.__name__ for k in kind)
+        changed(document, "/".join(path), f"is {type(value).__name__}, expected {wanted}, in {document.url}")
+    return value
+
+
+def read_html(document: Document) -> BeautifulSoup:
+    """The document as a tree (lxml).
+
+    Raises:
+        Blocked: a challenge, busy or error page instead of the content.
+        LayoutChanged: an empty body.
+    """
+    if not document.body.strip():
+        changed(document, "html", f"empty body from {document.url}")
+    soup = BeautifulSoup(document.body, "lxml")
+    title = soup.title.get_text(" ", strip=True) if soup.title else ""
+    heading = soup.h1.get_text(" ", strip=True) if soup.h1 else ""
+    if document.status >= 400 or _CHALLENGE.search(title) or (not soup.find("table") and _CHALLENGE.search(heading)):
+        raise Blocked(f"{document.url} answered with a challenge or busy page ({title or document.status})",
+                      url=document.url, status=document.status)  # fmt: skip
+    return soup
+
+
+def text_of(node: Tag | None) -> str:
+    """A node's visible text on one line, without footnote marks."""
+    if node is None:
+        return ""
+    parts = [
+        piece
+        for piece in node.strings
+        if not any(
+            parent.name in (*_FOOTNOTE_TAGS, "script", "style") for parent in piece.parents if parent is not node
+        )
+    ]
+    return " ".join(" ".join(parts).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An HTML table as a grid: spans are expanded, several header rows are joined top to bottom."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    cells: tuple[tuple[Tag, ...], ...]
+    node: Tag
+
+    def column(self, *words: str) -> int | None:
+        """The first column whose header holds every word (letter case ignored), or None."""
+        for index, header in enumerate(self.headers):
+            if all(word.casefold() in header.casefold() for word in words):
+                return index
+        return None
+
+
+def read_table(node: Tag) -> Table:
+    """Expand a table element into a grid. Malformed spans ("2;") are read as their leading number."""
+    grid: list[list[Tag]] = []
+    header_count = 0
+    waiting: dict[int, tuple[int, Tag]] = {}
+    for tr in node.find_all("tr"):
+        if tr.find_parent("table") is not node:
+            continue
+        cells = tr.find_all(["td", "th"], recursive=False)
+        line = list(_placed(cells, waiting))
+        if not line:
+            continue
+        grid.append(line)
+        is_header = bool(cells) and all(c.name == "th" for c in cells)
+        if is_header and header_count == len(grid) - 1:
+            header_count += 1
+    header_count = header_count or (1 if grid else 0)
+    width = max((len(line) for line in grid), default=0)
+    headers = tuple(
+        " ".join(dict.fromkeys(text_of(line[i]) for line in grid[:header_count] if i < len(line))).strip()
+        for i in range(width)
+    )
+    body = grid[header_count:]
+    return Table(headers, tuple(tuple(text_of(c) for c in line) for line in body), tuple(tuple(x) for x in body), node)
+
+
+def _placed(cells: Sequence[Tag], waiting: dict[int, tuple[int, Tag]]) -> Iterator[Tag]:
+    """The cells of one row by column, with spanned cells repeated into every column and row they cover."""
+    column = 0
+    queue = list(cells)
+    while queue or column in waiting:
+        if column in waiting:
+            left, cell = waiting.pop(column)
+            if left > 1:
+                waiting[column] = (left - 1, cell)
+            yield cell
+            column += 1
+            continue
+        cell = queue.pop(0)
+        rows = _span(cell.get("rowspan"))
+        for _ in range(_span(cell.get("colspan"))):
+            if rows > 1:
+                waiting[column] = (rows - 1, cell)
+            yield cell
+            column += 1
+
+
+def _span(value: object) -> int:
+    found = re.match(r"\s*(\d+)", str(value or "1"))
+    return min(max(int(found.group(1)), 1), 100) if found else 1
+
+
+def tables_with(soup: Tag, *headers: str) -> list[Table]:
+    """Every table that has a column for each of the given header words, in page order."""
+    read = (read_table(node) for node in soup.find_all("table"))
+    return [table for table in read if all(table.column(header) is not None for header in headers)]
+
+
+def script_texts(soup: Tag) -> list[str]:
+    """The text of every script element that carries one."""
+    return [node.string for node in soup.find_all("script") if node.string]
+
+
+_FLIGHT = re.compile(r'self\.__next_f\.push\(\s*(\[\s*1\s*,\s*"(?:[^"\\]|\\.)*"\s*\])\s*\)', re.DOTALL)
+
+
+def flight_text(soup: Tag) -> str:
+    """The streamed payload of a Next.js page: the unescaped chunks of `self.__next_f.push([1, "…"])`, joined."""
+    chunks: list[str] = []
+    for script in script_texts(soup):
+        for found in _FLIGHT.finditer(script):
+            try:
+                chunks.append(str(json.loads(found.group(1))[1]))
+            except ValueError:
+                continue
+    return "".join(chunks)
+
+
+def json_after(text: str, start: int) -> Any:
+    """The JSON value that begins at or after `start` in a longer text (numbers exact), or None."""
+    decoder = json.JSONDecoder(parse_float=Decimal)
+    opening = re.compile(r"[\[{]").search(text, start)
+    if opening is None:
+        return None
+    try:
+        return decoder.raw_decode(text, opening.start())[0]
+    except ValueError:
+        return None

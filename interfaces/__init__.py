@@ -1,0 +1,1 @@
+"""How people and programs reach gpubazaar: the command line and its rendering."""

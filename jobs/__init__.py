@@ -1,0 +1,1 @@
+"""What runs on a clock: refresh, guard, publish and scheduler."""

@@ -1,0 +1,1 @@
+"""Workloads, model facts, memory, speed, cost and ranking. Reads the catalog through its queries; never fetches."""
