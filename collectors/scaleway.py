@@ -6,7 +6,8 @@ Fields used: `servers` (a dict keyed by type), `gpu`, `gpu_info.gpu_name`, `gpu_
 `network.sum_internet_bandwidth` (bit/s), `arch`, `end_of_service`; `availability` in available, scarce, shortage.
 
 Traps: the pager's Link header is relative and drops the API version, so page numbers come from X-Total-Count; a type
-keeps its price while it is in shortage; RENDER-S is billed per hour, the other GPU types per minute.
+keeps its price while it is in shortage; RENDER-S is billed per hour, the other GPU types per minute; most zones sell no
+GPU at all, but a run without a GPU in any zone is a changed list, not an empty market.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 from catalog.types import Availability, Document
 from catalog.units import gib_from_bytes
 from collectors.contract import HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
-from collectors.readers import need, read_json
+from collectors.errors import LayoutChanged
+from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 ZONES = ("fr-par-1", "fr-par-2", "nl-ams-1", "nl-ams-2", "nl-ams-3", "pl-waw-1", "pl-waw-2", "pl-waw-3", "it-mil-1")
@@ -50,11 +52,13 @@ class Scaleway(Collector):
                 yield _page(zone, listing, 1)
 
     def follow(self, document: Document) -> Iterable[Request]:
-        """The next page while X-Total-Count says there is one."""
-        zone, listing, page = _place(document)
-        total = document.headers.get("x-total-count", "")
-        if total.isdigit() and page * PAGE_SIZE < int(total):
-            yield _page(zone, listing, page + 1)
+        """The next page while X-Total-Count says there is one, in the server's page size where that is smaller."""
+        zone, listing, page, size = _place(document)
+        listed = len(need(document, read_json(document), "servers", kind=dict))
+        if page == 1 and listed:
+            size = min(size, listed)
+        if listed and page * size < _total(document):
+            yield _page(zone, listing, page + 1, size)
 
     def parse(self, documents: Sequence[Document]) -> Parsed:
         """One offer per zone and GPU type, with its stock where the zone's stock list was fetched."""
@@ -62,34 +66,51 @@ class Scaleway(Collector):
         stock: dict[tuple[str, str], str] = {}
         priced: list[tuple[Document, str, Mapping[str, Any]]] = []
         for document in documents:
-            zone, listing, _ = _place(document)
+            zone, listing, *_ = _place(document)
             servers = need(document, read_json(document), "servers", kind=dict)
             if listing == "servers":
                 priced.append((document, zone, servers))
             else:
-                stock.update({(zone, name): str(entry.get("availability")) for name, entry in servers.items()})
+                stock.update({(zone, name): _state(entry) for name, entry in servers.items()})
+        gpus = 0
         for document, zone, servers in priced:
             for name, server in servers.items():
-                if isinstance(server, dict) and server.get("gpu"):
+                if not isinstance(server, dict) or "hourly_price" not in server:
+                    changed(document, f"servers/{name}/hourly_price")
+                if server.get("gpu"):
+                    gpus += 1
                     _add(rows, document, zone, name, server, stock.get((zone, name)))
+        if not gpus:
+            raise LayoutChanged(self.provider, "servers/*/gpu", "no zone lists a type with a GPU")
         _check_pages(rows, documents)
         return rows.finish()
 
 
-def _page(zone: str, listing: str, page: int) -> Request:
+def _page(zone: str, listing: str, page: int, size: int = PAGE_SIZE) -> Request:
     return Request(
-        f"https://api.scaleway.com/instance/v1/zones/{zone}/products/{listing}?per_page={PAGE_SIZE}&page={page}",
+        f"https://api.scaleway.com/instance/v1/zones/{zone}/products/{listing}?per_page={size}&page={page}",
         name=f"{listing.replace('servers/', '')}-{zone}-{page}",
     )
 
 
-def _place(document: Document) -> tuple[str, str, int]:
-    """Zone, list and page number, from the address."""
+def _place(document: Document) -> tuple[str, str, int, int]:
+    """Zone, list, page number and asked page size, from the address."""
     parts = urlsplit(document.url)
     zone = parts.path.partition("/zones/")[2].partition("/")[0]
     listing = "servers/availability" if parts.path.rstrip("/").endswith("/availability") else "servers"
-    page = parse_qs(parts.query).get("page", ["1"])[0]
-    return zone, listing, int(page) if page.isdigit() else 1
+    query = parse_qs(parts.query)
+    page, size = query.get("page", ["1"])[0], query.get("per_page", [""])[0]
+    return zone, listing, int(page) if page.isdigit() else 1, int(size) if size.isdigit() else PAGE_SIZE
+
+
+def _total(document: Document) -> int:
+    """How many types the server says the list has; 0 where it does not say."""
+    total = document.headers.get("x-total-count", "")
+    return int(total) if total.isdigit() else 0
+
+
+def _state(entry: object) -> str:
+    return str(entry.get("availability")) if isinstance(entry, dict) else ""
 
 
 def _add(
@@ -102,7 +123,7 @@ def _add(
     rows.offer(
         document,
         GpuRead(
-            label=str(facts.get("gpu_name") or ""),
+            label=" ".join(str(x) for x in (facts.get("gpu_name"), server.get("mig_profile")) if x),
             count=int(server["gpu"]),
             memory_gb=gib_from_bytes(memory) if memory else None,
         ),
@@ -123,17 +144,14 @@ def _add(
 
 
 def _check_pages(rows: RowBuilder, documents: Sequence[Document]) -> None:
-    """A zone whose announced number of types was not fetched makes the run incomplete."""
-    seen: dict[tuple[str, str], set[int]] = {}
+    """A zone of which fewer types were fetched than the server announced makes the run incomplete."""
+    names: dict[tuple[str, str], set[str]] = {}
     totals: dict[tuple[str, str], int] = {}
     for document in documents:
-        zone, listing, page = _place(document)
-        seen.setdefault((zone, listing), set()).add(page)
-        total = document.headers.get("x-total-count", "")
-        if total.isdigit():
-            totals[zone, listing] = int(total)
-    for key, total in totals.items():
-        pages = -(-total // PAGE_SIZE)
-        missing = sorted(set(range(1, pages + 1)) - seen[key])
-        if missing:
-            rows.incomplete(f"{key[0]} {key[1]}: page {missing[0]} of {pages} was not fetched")
+        zone, listing, *_ = _place(document)
+        names.setdefault((zone, listing), set()).update(read_json(document)["servers"])
+        totals[zone, listing] = max(totals.get((zone, listing), 0), _total(document))
+    for (zone, listing), total in totals.items():
+        fetched = len(names[zone, listing])
+        if fetched < total:
+            rows.incomplete(f"{zone} {listing}: {fetched} of {total} types were fetched")
