@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from catalog.errors import ConfigurationError, GpuBazaarError
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 REDACTED = "REDACTED"
+BlockReason = Literal["credentials", "challenge", "robots", "host"]
 
 _KEY_LIKE = (
     r"key|api[_-]?key|apikey|access[_-]?key|access[_-]?token|auth|auth[_-]?token|client[_-]?secret|password|secret"
@@ -65,7 +66,19 @@ class Retriable(FetchError):
     """
 
     code = "fetch_failed_retriable"
-    retry_after_s: float | None = None
+
+    def __init__(
+        self,
+        message: str,
+        url: str = "",
+        status: int | None = None,
+        secrets: Iterable[str] = (),
+        *,
+        retry_after_s: float | None = None,
+    ) -> None:
+        """As `FetchError`, with the wait that the server asked for."""
+        super().__init__(message, url, status, secrets)
+        self.retry_after_s = retry_after_s
 
 
 class CapExceeded(FetchError):
@@ -86,11 +99,23 @@ class Blocked(FetchError):
     It is respected, never worked around.
 
     Attributes:
-        reason: credentials, challenge, robots or host.
+        reason: credentials (401, 403), challenge (or busy page), robots, or host (off the allow-list).
     """
 
     code = "fetch_blocked"
-    reason: str = "credentials"
+
+    def __init__(
+        self,
+        message: str,
+        url: str = "",
+        status: int | None = None,
+        secrets: Iterable[str] = (),
+        *,
+        reason: BlockReason = "challenge",
+    ) -> None:
+        """As `FetchError`, with the kind of refusal."""
+        super().__init__(message, url, status, secrets)
+        self.reason = reason
 
 
 class Gone(FetchError):

@@ -1,0 +1,189 @@
+"""A scriptable HTTP server on loopback, for tests that must see real sockets."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One scripted response.
+
+    `content_length` overrides the header, `drip_s` sends a byte at a time with that pause, `hang` says nothing until
+    the test ends, `hang_in_body` goes silent after the body that was sent.
+    """
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_length: int | None = None
+    drip_s: float = 0.0
+    hang: bool = False
+    hang_in_body: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request as it reached the server. Header names are lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    at: float
+
+
+class LocalServer:
+    """Routes are paths with their query; each holds answers given in turn, of which the last repeats."""
+
+    def __init__(self) -> None:
+        self.received: list[Received] = []
+        self._routes: dict[str, list[Answer | Callable[[Received], Answer]]] = {}
+        self._calls: dict[str, int] = defaultdict(int)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def fetch_map(self, *hosts: str) -> dict[str, str]:
+        """A fetch map that sends the given https hosts here."""
+        return {f"https://{host}": self.url for host in hosts}
+
+    def route(self, path: str, *answers: Answer | Callable[[Received], Answer]) -> None:
+        self._routes[path] = list(answers)
+
+    def text(self, path: str, body: str | bytes, status: int = 200, **headers: str) -> None:
+        """The same plain answer each time; underscores in header names stand for hyphens."""
+        self.route(path, self.answer(body, status, **headers))
+
+    @staticmethod
+    def answer(body: str | bytes = b"", status: int = 200, **headers: str) -> Answer:
+        raw = body.encode() if isinstance(body, str) else body
+        return Answer(raw, status, {name.replace("_", "-"): value for name, value in headers.items()})
+
+    @staticmethod
+    def gzipped(body: bytes, *, keep_bytes: int | None = None) -> Answer:
+        """A gzip answer; with `keep_bytes` cut short there, the length header telling the cut size."""
+        return Answer(gzip.compress(body)[:keep_bytes], headers={"content-encoding": "gzip"})
+
+    @staticmethod
+    def bomb(decoded_mib: int) -> Answer:
+        """A small gzip answer that inflates to that many MiB of zeros."""
+        packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+        block = bytes(1 << 20)
+        packed = b"".join([packer.compress(block) for _ in range(decoded_mib)] + [packer.flush()])
+        return Answer(packed, headers={"content-encoding": "gzip"})
+
+    @staticmethod
+    def redirect(location: str, status: int = 302) -> Answer:
+        return Answer(status=status, headers={"location": location})
+
+    @staticmethod
+    def too_many(retry_after: str | None = None) -> Answer:
+        return Answer(b"slow down", 429, {} if retry_after is None else {"retry-after": retry_after})
+
+    @staticmethod
+    def hang() -> Answer:
+        return Answer(hang=True)
+
+    @staticmethod
+    def drip(body: bytes, pause_s: float) -> Answer:
+        return Answer(body, drip_s=pause_s)
+
+    def paths(self) -> list[str]:
+        return [request.path for request in self.received]
+
+    def next_answer(self, request: Received) -> Answer:
+        with self._lock:
+            self.received.append(request)
+            script = self._routes.get(request.path)
+            if script is None:
+                return Answer(b"no such route", 404)
+            step = script[min(self._calls[request.path], len(script) - 1)]
+            self._calls[request.path] += 1
+        return step if isinstance(step, Answer) else step(request)
+
+    def wait(self, seconds: float) -> bool:
+        """Pause in a handler; True once the test is over."""
+        return self._closing.wait(seconds)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=2)
+
+
+def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            size = int(self.headers.get("content-length") or 0)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Received(self.command, self.path, headers, self.rfile.read(size), time.monotonic())
+            try:
+                self.send_answer(server.next_answer(request))
+            except ConnectionError:
+                self.close_connection = True
+
+        do_POST = do_GET
+
+        def send_answer(self, answer: Answer) -> None:
+            if answer.hang:
+                server.wait(30)
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            if answer.status != 304:
+                length = len(answer.body) if answer.content_length is None else answer.content_length
+                self.send_header("content-length", str(length))
+                self.close_connection = length != len(answer.body)
+            self.end_headers()
+            self.send_body(answer)
+            if answer.hang_in_body:
+                server.wait(30)
+
+        def send_body(self, answer: Answer) -> None:
+            if not answer.drip_s:
+                self.wfile.write(answer.body)
+                return
+            for byte in answer.body:
+                self.wfile.write(bytes([byte]))
+                if server.wait(answer.drip_s):
+                    self.close_connection = True
+                    return
+
+        def send_response(self, code: int, message: str | None = None) -> None:
+            """As the base class without its automatic Date and Server headers: a test scripts those it needs."""
+            self.send_response_only(code, message)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing on stderr."""
+
+    return Handler
+
+
+@pytest.fixture
+def local_server() -> Iterator[LocalServer]:
+    """A running `LocalServer`: script it with `route`, read `received` afterwards."""
+    server = LocalServer()
+    yield server
+    server.close()
