@@ -1,0 +1,155 @@
+"""Cells of price pages: what a cell that shows a price, "Contact sales" or a dash means, and sizes with units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit
+from catalog.units import PriceText, read_price
+from collectors.rows import GpuRead, RowBuilder
+
+CellState = Literal["priced", "on_request", "unavailable", "absent", "unreadable"]
+
+_ON_REQUEST = re.compile(
+    r"contact|talk to|get in touch|request|\bquote|\bsales\b|on application|\benquir|\binquir|book a|custom pricing|"
+    r"\bcall\b|speak to",
+    re.IGNORECASE,
+)
+_UNAVAILABLE = re.compile(
+    r"sold[\s-]*out|coming soon|out of stock|unavailable|not available|wait\s?list|no capacity|\bsoon\b|pre-?order",
+    re.IGNORECASE,
+)
+_ABSENT = re.compile(r"[\s\-–—−_.*]*|n\s*/?\s*a\.?|none|null|tb[ad]|not applicable", re.IGNORECASE)
+_SIZE = re.compile(r"(\d[\d.,]*)\s*([KMGT]i?B)\b", re.IGNORECASE)
+_GIB_PER: dict[str, float] = {"k": 1 / 2**20, "m": 1 / 2**10, "g": 1.0, "t": 2.0**10}
+_GB_PER: dict[str, float] = {"k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a column's header pins down for its cells; a unit, scope or currency written in the cell goes first."""
+
+    unit: PriceUnit = "hour"
+    scope: PriceScope = "gpu"
+    currency: str | None = None
+
+
+def cell_state(text: str) -> CellState:
+    """What a price cell says: a price, sold on request, listed but not obtainable, not sold, or none of these."""
+    if _ON_REQUEST.search(text):
+        return "on_request"
+    if _UNAVAILABLE.search(text):
+        return "unavailable"
+    if _ABSENT.fullmatch(text.strip()):
+        return "absent"
+    return "priced" if read_price(text) else "unreadable"
+
+
+def add_cell(
+    rows: RowBuilder,
+    document: Document,
+    gpu: GpuRead,
+    text: str,
+    terms: Terms,
+    *,
+    sku: str,
+    flags: Iterable[str] = (),
+    availability: Availability = "unknown",
+    **offer_fields: Any,
+) -> OfferRow | None:
+    """Add the offer of one price cell, or a rejection where the cell holds no price that can be read.
+
+    "Contact sales" gives an offer without a price (flag on_request); "sold out" and "coming soon" one without a price
+    that is unavailable; a dash or "N/A" means that this option is not sold and gives nothing. "from $2.49" keeps the
+    price with the flag from_price: the true price may be higher.
+    """
+    state = cell_state(text)
+    if state == "absent":
+        return None
+    found = read_price(text) if state == "priced" else None
+    if state == "unreadable":
+        rows.reject("not_a_price", "price", text, sample=sku)
+        return None
+    odd = {"on_request": ["on_request"], "unavailable": ["not_obtainable"]}.get(state, [])
+    return rows.offer(
+        document,
+        gpu,
+        sku=sku,
+        price=found.amount if found else None,
+        price_unit=(found.unit if found else None) or terms.unit,
+        price_scope=(found.scope if found else None) or terms.scope,
+        currency=(found.currency if found else None) or terms.currency,
+        availability="unavailable" if state == "unavailable" else availability,
+        flags=[*flags, *odd, *(["from_price"] if found and found.lower_bound else [])],
+        **offer_fields,
+    )
+
+
+def price_or_free(text: str) -> Decimal | None:
+    """The amount of a surcharge cell: "Free" and "included" are zero; None where the cell holds no amount."""
+    if re.search(r"\bfree\b|\bincluded\b|no charge", text, re.IGNORECASE):
+        return Decimal(0)
+    found: PriceText | None = read_price(text)
+    return found.amount if found else None
+
+
+def memory_gib_in(text: str) -> float | None:
+    """Host memory as pages write it ("2900 GiB", "2.5TB", "96 GB", "4,096") in GiB; None without a single figure.
+
+    Memory is sold in binary units, whichever way a page abbreviates them.
+    """
+    return _size_in(text, _GIB_PER)
+
+
+def storage_gb_in(text: str) -> float | None:
+    """Disk space as pages write it ("22 TiB SSD", "512 GiB", "1.5 TB", "500") in decimal GB."""
+    found = _SIZE.search(text)
+    amount = _size_in(text, _GB_PER)
+    if amount is None or found is None or "i" not in found.group(2).casefold():
+        return amount
+    return amount * (1.024**4 if found.group(2)[0].casefold() == "t" else 1.024**3)
+
+
+def gpu_memory_gb_in(text: str) -> float | None:
+    """GPU memory as pages write it ("80 GB", "141GB", "80 GiB VRAM"); the figure on the label, in GB."""
+    return _size_in(text, _GB_PER)
+
+
+def whole_number_in(text: str) -> int | None:
+    """The only whole number of a cell ("208", "24 vCPUs", "1,024"), or None for ranges and words."""
+    found = re.findall(r"\d[\d,]*(?:\.\d+)?", text)
+    if len(found) != 1 or "." in found[0]:
+        return None
+    return int(found[0].replace(",", ""))
+
+
+def _size_in(text: str, per: dict[str, float]) -> float | None:
+    found = _SIZE.findall(text) or [(n, "g") for n in re.findall(r"\d[\d.,]*", text)]
+    if len(found) != 1 or re.search(r"\d\s*[-–—]\s*\d", text):
+        return None
+    number, unit = found[0]
+    return float(number.replace(",", "").rstrip(".")) * per[unit[0].casefold()]
+
+
+def slug(*parts: object) -> str:
+    """A stable sku out of the words of a page: lower case, one hyphen between words."""
+    return re.sub(r"[^a-z0-9.+]+", "-", " ".join(str(p) for p in parts if p not in ("", None)).casefold()).strip("-")
+
+
+_TERM = re.compile(r"(\d+)(?:\s*[-–—to]+\s*\d+)?[\s\-_+]*(day|week|wk|month|mo|year|yr)", re.IGNORECASE)
+_DAYS_PER: dict[str, float] = {
+    "day": 1, "week": 7, "wk": 7, "month": 365 / 12, "mo": 365 / 12, "year": 365, "yr": 365,
+}  # fmt: skip
+
+
+def commitment_days_in(text: str) -> int | None:
+    """The shortest commitment that a text names ("2 weeks – 1 year" is 14 days, "36_months" 1095), or None.
+
+    A month is a twelfth of 365 days, so that twelve months are one year.
+    """
+    found = _TERM.search(text)
+    return round(int(found.group(1)) * _DAYS_PER[found.group(2).casefold()]) if found else None
