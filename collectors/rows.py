@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
-from catalog.names import resolve
-
 from catalog.accelerators import accelerator
+from catalog.names import resolve
 from catalog.types import (
     Availability,
     Document,
     ExchangeRate,
+    GpuInterconnect,
     Offer,
     OfferRow,
     PriceScope,
@@ -161,7 +161,7 @@ class RowBuilder:
                 flags.append("memory_mismatch")
             elif fraction < 1 or memory is None:
                 memory = gpu.memory_gb
-        fields = {
+        fields: dict[str, Any] = {
             "gpu": found.gpu,
             "gpu_label": gpu.label or label,
             "gpu_count": count,
@@ -170,6 +170,7 @@ class RowBuilder:
             "gpu_ambiguous": found.gpu_ambiguous,
             "gpu_candidates": found.gpu_candidates,
             "memory_type": memory_type,
+            "gpu_interconnect": _interconnect(found.gpu, found.gpu_ambiguous, count),
         }
         return fields, flags
 
@@ -201,6 +202,10 @@ class RowBuilder:
     def reject(self, reason: str, field: str = "", value: object = "", *, sample: object = "") -> None:
         """Record a row that was not taken: a stable reason code, the field at fault and its value."""
         self._rejections.append(Rejection(self._collector.provider, reason, field, str(value)[:200], str(sample)[:500]))
+
+    def unmapped(self, label: str) -> None:
+        """Record a GPU name or size that no table holds, where no offer can be made of it."""
+        self._unmapped[label] = None
 
     def surcharge(
         self,
@@ -252,6 +257,27 @@ class RowBuilder:
             rows=tuple(self._rows.values()), surcharges=tuple(self._surcharges), rejections=tuple(self._rejections),
             unmapped=tuple(self._unmapped), rates=tuple(self._rates), complete=self._complete, notes=tuple(self._notes),
         )  # fmt: skip
+
+
+def _interconnect(gpu: str | None, ambiguous: bool, count: int) -> GpuInterconnect:
+    """What joins the GPUs of one instance where the source does not say: the board of the product decides.
+
+    Modules (SXM, OAM, superchips, TPUs) sit on boards that carry their link; single cards need none; PCIe cards share
+    the bus at least. Cards with optional bridges (NVL, A100 PCIe) stay unknown.
+    """
+    if count == 1:
+        return "none"
+    if gpu is None or ambiguous:
+        return "unknown"
+    facts = accelerator(gpu)
+    link = facts.link.casefold()
+    if facts.form_factor in {"sxm", "oam", "chip"}:
+        if "nvlink" in link:
+            return "nvlink"
+        if "infinity" in link or link.startswith("xgmi"):
+            return "infinity_fabric"
+        return "ici" if "ici" in link else "unknown"
+    return "pcie" if facts.form_factor == "pcie" and link in {"", "none"} else "unknown"
 
 
 def with_usd(quote: Quote, offer: Offer, currency: str, usd_per_unit: Decimal | None = None) -> Quote:

@@ -1,0 +1,110 @@
+"""Typed queries over the published views: what every interface and the planner ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from catalog.errors import UnknownName
+from catalog.filters import OfferFilter, conditions
+from catalog.reader import Catalog
+
+OFFER_COLUMNS: tuple[str, ...] = (
+    "offer_id", "provider", "via", "source_sku", "instance_type", "variant", "region", "zone", "country",
+    "purchase_option", "commitment_days", "upfront", "tenancy", "os", "gpu", "gpu_ambiguous", "vendor", "model",
+    "form_factor", "gpu_count", "gpu_fraction", "gpu_memory_gb", "total_gpu_memory_gb", "memory_type",
+    "memory_bandwidth_gb_s", "bf16_dense_tflops", "fp8_dense_tflops", "supports_fp8", "supports_fp4", "supports_int8",
+    "supports_bf16", "gpu_interconnect", "link_gb_s_bidirectional", "network_gbps", "network_option", "rdma",
+    "vcpu_count", "memory_gib", "local_storage_gb", "shared_storage", "cpu_arch", "billing_increment_s",
+    "minimum_charge_s", "boot_time_s", "storage_usd_gb_month", "egress_usd_gb", "price", "currency", "price_unit",
+    "price_scope", "price_usd_hour", "price_usd_gpu_hour", "price_usd_month", "price_usd_gb_hour", "availability",
+    "stock_count", "interruption_rate", "quote_kind", "flags", "provenance", "observed_at", "age_s", "freshness",
+    "source_url", "run_id",
+)  # fmt: skip
+HEALTH_COLUMNS: tuple[str, ...] = (
+    "provider", "outcome", "row_count", "rejected_count", "unmapped_count", "last_success_at", "last_attempt_at",
+    "age_s", "max_age_s", "freshness", "provenance", "note",
+)  # fmt: skip
+DEFAULT_SORT: tuple[str, ...] = ("price_usd_gpu_hour", "price_usd_hour", "provider", "instance_type", "offer_id")
+
+
+def offers(
+    catalog: Catalog,
+    wanted: OfferFilter | None = None,
+    *,
+    sort: Sequence[str] = (),
+    limit: int | None = None,
+    columns: Sequence[str] = OFFER_COLUMNS,
+) -> list[dict[str, Any]]:
+    """Offers that pass a filter, cheapest per GPU first unless sorted otherwise; unpriced rows come last.
+
+    Args:
+        catalog: an open snapshot.
+        wanted: the filter; None is every offer.
+        sort: column names, a leading "-" for descending.
+        limit: at most so many rows.
+        columns: which columns to return.
+
+    Raises:
+        UnknownName: a sort or output column that `v_offers` does not have.
+    """
+    for column in (*columns, *(s.removeprefix("-") for s in sort)):
+        if column not in OFFER_COLUMNS and column not in {"gpu_candidates", "gpu_label"}:
+            raise UnknownName("column", column, OFFER_COLUMNS)
+    clauses = conditions(wanted) if wanted else []
+    where = " AND ".join(f"({sql})" for sql, _ in clauses)
+    parameters = [value for _, values in clauses for value in values]
+    order = ", ".join(_ordered(column) for column in (*sort, *DEFAULT_SORT))
+    sql = f"SELECT {', '.join(columns)} FROM v_offers{' WHERE ' + where if where else ''} ORDER BY {order}"
+    if limit is not None:
+        sql += f" LIMIT {int(limit)}"
+    return catalog.rows(sql, parameters)
+
+
+def _ordered(column: str) -> str:
+    name = column.removeprefix("-")
+    return f"{name} {'DESC' if column.startswith('-') else 'ASC'} NULLS LAST"
+
+
+def provider_health(catalog: Catalog, providers: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """One row per declared provider: last outcome, counts, age against its limit.
+
+    Raises:
+        UnknownName: a provider the catalog does not know.
+    """
+    rows = catalog.rows(f"SELECT {', '.join(HEALTH_COLUMNS)} FROM v_provider_health ORDER BY provider")
+    wanted = list(providers)
+    known = [row["provider"] for row in rows]
+    for name in wanted:
+        if name not in known:
+            raise UnknownName("provider", name, known)
+    return [row for row in rows if not wanted or row["provider"] in wanted]
+
+
+def cheapest_per_gpu(catalog: Catalog, purchase_option: str = "on_demand") -> list[dict[str, Any]]:
+    """The cheapest offer of each GPU under one purchase option, over all countries, cheapest GPU first."""
+    return catalog.rows(
+        """SELECT * FROM v_cheapest WHERE purchase_option = ?
+        QUALIFY row_number() OVER (PARTITION BY gpu ORDER BY price_usd_gpu_hour, offer_id) = 1
+        ORDER BY price_usd_gpu_hour""",
+        [purchase_option],
+    )
+
+
+def known_values(catalog: Catalog, column: str) -> list[str]:
+    """Every value that a text column of `v_offers` holds: the vocabulary for "did you mean"."""
+    if column not in OFFER_COLUMNS:
+        raise UnknownName("column", column, OFFER_COLUMNS)
+    rows = catalog.rows(f"SELECT DISTINCT {column} AS value FROM v_offers WHERE {column} IS NOT NULL ORDER BY 1")
+    return [str(row["value"]) for row in rows]
+
+
+def surcharges(catalog: Catalog, provider: str | None = None) -> list[dict[str, Any]]:
+    """Surcharges of one provider, or of all."""
+    where, parameters = (" WHERE provider = ?", [provider]) if provider else ("", [])
+    return catalog.rows(f"SELECT * FROM v_surcharges{where} ORDER BY provider, region, kind, unit", parameters)
+
+
+def exchange_rates(catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """The newest rate per currency: {currency: {usd_per_unit, day}}."""
+    return {row["currency"]: row for row in catalog.rows("SELECT * FROM v_exchange")}
