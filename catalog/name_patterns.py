@@ -21,7 +21,7 @@ _LEFT = (
     r"|(?<![a-z0-9.])(?P<count>\d{1,2}))"
 )
 # A name ends at a token boundary, or runs on into a word that qualifies it: A100SXM4, H100PCIe, RTX4090x2, PRO6000MQ.
-_RIGHT = r"(?![a-z0-9])|(?=(?:sxm\d?|pcie?|nvl|nvlink|hgx|oam|mig|gpus?|mq|maxq|x\d{1,4})(?![a-z])|sxm\d)"
+_RIGHT = r"(?![a-z0-9])|(?=(?:sxm\d?|pcie?|nvl|nvlink|hgx|oam|mig|gpus?|mq|maxq|x\d{1,4}(?:x\d+)*)(?![a-z])|sxm\d)"
 _BLOCKING_WORD = re.compile(
     rf"{_SEPARATOR}*(?:ti|super|ada|sff|d|s|m|laptop|mobile|notebook|max[\s_-]?q|mq)(?![a-z0-9])"
 )
@@ -32,6 +32,7 @@ _EDITIONS = (
     ("server", re.compile(r"(?:server|se|s)(?![a-z0-9])"), re.compile(r"server[\s_-]?edition")),
     ("ws", re.compile(r"(?:workstation|ws|wk|we)(?![a-z0-9])"), re.compile(r"workstation[\s_-]?edition")),
 )
+_GENERATION_NAMES = ("gaudi", "trainium", "inferentia")
 _PORTABLE = re.compile(r"(?<![a-z])(?:laptop|notebook|mobile)(?![a-z])")
 
 
@@ -103,7 +104,7 @@ def _is_another_product(name: str, rest: str, gpus: tuple[str, ...]) -> bool:
         return True
     if _PORTABLE.search(rest):
         return True
-    return name[-1].isalpha() and len(name) > 5 and _NEXT_GENERATION.match(rest) is not None
+    return name in _GENERATION_NAMES and _NEXT_GENERATION.match(rest) is not None
 
 
 def edition(rest: str, gpus: tuple[str, ...]) -> str | None:

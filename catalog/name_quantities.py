@@ -18,12 +18,17 @@ _FILLER = (
 _MIG = re.compile(r"(?<![a-z0-9])(\d)g[._](\d{1,3})gb(?:\+[a-z.]+)*(?![a-z0-9])|(?<![a-z0-9])(\d)g[._](\d{1,3})gb")
 _MIG_WORD = re.compile(r"(?<![a-z])mig(?![a-z])")
 _MEMORY = re.compile(
-    r"(?<![\d.a-z/])(\d{1,6}(?:\.\d+)?)\s?(gib|gb|g|mib|mb)(?![a-z0-9])(?!\s?\+)(?!/s)"
+    r"(?<![\da-z])(?<!\d\.)(\d{1,6}(?:\.\d+)?)\s?(gib|gb|g|mib|mb)(?![a-z0-9])(?!\s?\+)(?!/s)"
     r"(?!\s*(?:ram|host|ssd|nvme|disk|storage|ddr\d|system|cpu)(?![a-z]))"
-    r"|(?<![\d.a-z/])(\d{1,3})(gb)(?=x\d)"
+    r"|(?<![\d.a-z])(\d{1,3})(gb)(?=x\d)"
 )
 _MEMORY_TYPE = re.compile(r"(?<![a-z0-9])(hbm[234]e?|gddr\d[x]?)(?![a-z0-9])")
-_PCIE_LANES = re.compile(r"(?:pci-?e|gen)[\s_-]*(?:gen)?[\s_-]*\d?(?:\.\d)?[\s_-]*x\d+")
+# The bus of the host, not the form factor of the card: SXM modules sit behind PCIe 5.0 x16 too.
+_PCIE_LANES = re.compile(r"(?:pci-?e[\s_-]*)?(?:pci-?e|gen)[\s_-]*\d(?:\.\d)?[\s_-]*x\d+|pci-?e[\s_-]*x16")
+# Verda writes 8H100.80S.176V for 8 GPUs of 80 GB on SXM and 176 vCPUs.
+_VERDA_MODULE = re.compile(rf"{_NAME}\.(\d{{2,3}})s(?=\.\d)")
+# Baseten writes A10G:2x24x96 for 2 GPUs, 24 vCPUs and 96 GiB, T4x4x16 for one GPU.
+_GPU_CPU_MEMORY = re.compile(rf"{_NAME}(?::(\d{{1,2}})x\d+x\d+|x\d+x\d+)")
 _VGPU_PROFILE = re.compile(rf"{_NAME}-(\d{{1,2}})[qc]$")
 _FORM_FACTORS = (
     ("nvl", re.compile(r"(?<![a-z])nvl(?![a-z0-9])(?!\s?\d)")),
@@ -37,6 +42,7 @@ _COUNTS = (
     re.compile(rf"{_NAME}.*?(?<![a-z.])(?:x|\*)[\s_]?(\d{{1,5}})(?![\d.]|x\d|\s?\x02)"),
     re.compile(rf"{_NAME}.*?(?<![a-z0-9.])(\d{{1,5}})\s?x(?![a-z0-9])"),
     re.compile(r"(?<![a-z0-9./])(\d{1,5})[\s_-]?gpus?(?![a-z])"),
+    re.compile(rf"(?<![a-z0-9.])(\d{{1,2}})-\s?{_NAME}-gpu"),
     re.compile(rf"(?:^|[(,;])\s*(\d{{1,3}})\s+{_FILLER}{_NAME}"),
 )
 _COUNT_WORDS = (("single", 1), ("dual", 2), ("quad", 4), ("octa", 8))
@@ -45,9 +51,10 @@ _FRACTIONS = (
     re.compile(rf"{_NAME}[\s_(:\-x]*(\d{{1,2}})\s?/\s?(\d{{1,3}})(?![\d./])"),
     re.compile(r"(?<![\d./])(\d{1,2})\s?/\s?(\d{1,3})(?:th)?[\s_-]*(?:of\s)?(?:a\s)?gpu(?![a-z])"),
 )
+_MAX_SHARES = 20
 _DECIMAL_FRACTIONS = (
-    re.compile(rf"(?<![\d.])(0?\.\d{{1,5}})[\s_]*x?[\s_]*{_FILLER}{_NAME}"),
-    re.compile(rf"{_NAME}[\s_(:x*\-]*(0?\.\d{{1,5}})(?![\d.])(?!\s?\x02)"),
+    re.compile(rf"(?<![\d.])(0\.\d{{1,5}})[\s_]*x?[\s_]*{_FILLER}{_NAME}"),
+    re.compile(rf"{_NAME}[\s_(:x*\-]*(0\.\d{{1,5}})(?![\d.])(?!\s?\x02)"),
 )
 _LEFT_OVER = re.compile(r"[a-z0-9]")
 
@@ -67,6 +74,16 @@ class Label:
     fraction: Decimal | None
     nothing_else: bool
 
+    @property
+    def is_slice(self) -> bool:
+        """Whether the label names a part of one GPU."""
+        return self.is_mig or self.vgpu_memory_gb is not None or self.fraction is not None
+
+    @property
+    def names_slice_memory(self) -> bool:
+        """Whether a memory figure is the slice's: "MIG 24GB" without a profile."""
+        return self.is_mig and self.mig_memory_gb is None
+
 
 def read_label(folded: str, start: int, end: int, glued_count: int | None) -> Label:
     """Read the label whose product name spans `start` to `end`."""
@@ -76,10 +93,10 @@ def read_label(folded: str, start: int, end: int, glued_count: int | None) -> La
     vgpu = _VGPU_PROFILE.search(text)
     if vgpu:
         text = text[: vgpu.start()] + _NAME
-    text, memory_gb = _take_memory(text)
+    text, memory_gb = _take_memory(_VERDA_MODULE.sub(rf"{_NAME} \1gb sxm ", text))
     memory_type = _MEMORY_TYPE.search(text)
-    form_factors = tuple(name for name, pattern in _FORM_FACTORS if pattern.search(text))
     text = _PCIE_LANES.sub(" ", text)
+    form_factors = form_factors_in(text)
     fraction = _fraction(text)
     return Label(
         count=glued_count or (_count(text) if fraction is None else None),
@@ -115,13 +132,15 @@ def _take_memory(text: str) -> tuple[str, tuple[float, ...]]:
     return _MEMORY.sub(take, text), tuple(figures)
 
 
+def form_factors_in(text: str) -> tuple[str, ...]:
+    """Form factors that a folded text states, the most telling first: an NVL card is a PCIe card too."""
+    return tuple(name for name, pattern in _FORM_FACTORS if pattern.search(text))
+
+
 def _count(text: str) -> int | None:
-    per_gpu_cpu_memory = re.search(rf"{_NAME}(?::(\d{{1,2}}))?x?\d*x\d+x\d+", text) or re.search(
-        rf"{_NAME}x\d+x\d+", text
-    )
-    if per_gpu_cpu_memory:
-        # Baseten writes A10G:2x24x96 for 2 GPUs, 24 vCPUs and 96 GiB; T4x4x16 has one GPU.
-        return int(per_gpu_cpu_memory[1]) if per_gpu_cpu_memory.re.groups and per_gpu_cpu_memory[1] else None
+    shape = _GPU_CPU_MEMORY.search(text)
+    if shape:
+        return int(shape[1]) if shape[1] else None
     for pattern in _COUNTS:
         found = pattern.search(text)
         if found and int(found[1]) > 0:
@@ -134,7 +153,7 @@ def _fraction(text: str) -> Decimal | None:
     """A share below one GPU, such as 1/8 or 0.5."""
     for pattern in _FRACTIONS:
         found = pattern.search(text)
-        if found and 0 < int(found[1]) < int(found[2]):
+        if found and 0 < int(found[1]) < int(found[2]) <= _MAX_SHARES:
             return Decimal(int(found[1])) / Decimal(int(found[2]))
     for pattern in _DECIMAL_FRACTIONS:
         found = pattern.search(text)

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import fnmatch
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import cache, lru_cache
 
 from catalog.accelerators import accelerators, data_rows, families
 from catalog.errors import UnknownName
+from catalog.gpu_slices import slice_of
 from catalog.name_patterns import NameMatch, edition, exact_slug, fold, names_in
-from catalog.name_quantities import Label, read_label
+from catalog.name_quantities import Label, form_factors_in, read_label
 from catalog.tpu_names import resolve_tpu
 
+_SAME_FIGURE = 0.02
 _MEMORY_TOLERANCE = 0.12  # 268 GB reported of a 288 GB card is off by 7 %; 80 and 94 GB differ by 15 %
-_FRACTION_STEP = Decimal("0.00001")  # the column is DECIMAL(6,5)
-# Whole-GPU compute slices by memory share in eighths: NVIDIA MIG user guide, profiles 1g, 2g, 3g and 7g.
-_SLICES_BY_EIGHTHS = {1: 1, 2: 2, 4: 3, 8: 7}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +67,16 @@ def resolve(text: str, *, memory_gb: float | None = None, form_factor: str | Non
         return Resolution(text, None, (), False, None, None, None)
     candidates = _named_by_all([_narrow(match, label, folded, memory_gb, form_factor) for match, label in read])
     label = read[0][1]
+    count = next((label.count for _, label in read if label.count), None)
     if candidates is None:
         union = dict.fromkeys(gpu for match, _ in read for gpu in match.gpus)
-        return Resolution(text, None, tuple(union), True, label.count, None, None)
-    if not label.is_mig and label.vgpu_memory_gb is None and label.fraction is None:
-        return _whole(text, candidates, label.count)
-    return _slice(text, candidates, label)
+        return Resolution(text, None, tuple(union), True, count, None, None)
+    if not label.is_slice:
+        return _whole(text, candidates, count)
+    part = slice_of(candidates, label)
+    return Resolution(
+        text, _common_name(part.gpus), part.gpus, len(part.gpus) > 1, count, part.fraction, part.memory_gb
+    )
 
 
 def gpu_slugs_for(text: str) -> tuple[str, ...]:
@@ -119,10 +122,11 @@ def _narrow(
     stated_edition = edition(folded[match.end :], gpus)
     if stated_edition:
         gpus = tuple(gpu for gpu in gpus if f"-{stated_edition}-" in gpu)
-    form_factors = label.form_factors or ((form_factor.lower(),) if form_factor else ())
+    form_factors = label.form_factors or form_factors_in(fold(form_factor or ""))
     gpus, exact_form = _by_form_factor(gpus, form_factors)
-    figures = label.memory_gb if label.mig_memory_gb is None and not label.is_mig and label.fraction is None else ()
-    gpus = _by_memory(gpus, figures or ((memory_gb,) if memory_gb else ()), label.count)
+    figures = () if label.names_slice_memory else label.memory_gb
+    tolerance = _SAME_FIGURE if label.is_slice else _MEMORY_TOLERANCE
+    gpus = _by_memory(gpus, figures or ((memory_gb,) if memory_gb else ()), label.count, tolerance)
     gpus = tuple(gpu for gpu in gpus if gpu in exact_form) or gpus
     gpus = _by_memory_type(gpus, label.memory_type)
     if not any(_says_uncommon(gpu, label, memory_gb) for gpu in gpus):
@@ -141,12 +145,14 @@ def _by_form_factor(gpus: tuple[str, ...], stated: tuple[str, ...]) -> tuple[tup
     return gpus, ()
 
 
-def _by_memory(gpus: tuple[str, ...], figures: tuple[float, ...], count: int | None) -> tuple[str, ...]:
+def _by_memory(
+    gpus: tuple[str, ...], figures: tuple[float, ...], count: int | None, tolerance: float
+) -> tuple[str, ...]:
     """Products whose memory is nearest to a stated figure, per GPU first, then as the total of `count` GPUs."""
     for per_gpu in (*figures, *(figure / count for figure in figures if count and count > 1)):
         distance = {gpu: abs(per_gpu / accelerators()[gpu].memory_gb - 1) for gpu in gpus}
         nearest = min(distance.values())
-        if nearest <= _MEMORY_TOLERANCE:
+        if nearest <= tolerance:
             return tuple(gpu for gpu in gpus if distance[gpu] == nearest)
     return gpus
 
@@ -177,38 +183,3 @@ def _whole(text: str, gpus: tuple[str, ...], count: int | None) -> Resolution:
 
 def _common_name(gpus: tuple[str, ...]) -> str:
     return gpus[0] if len(gpus) == 1 else accelerators()[gpus[0]].family
-
-
-def _slice(text: str, gpus: tuple[str, ...], label: Label) -> Resolution:
-    """A part of one GPU: its share of compute and its own memory, None where the label states neither."""
-    stated = label.mig_memory_gb or label.vgpu_memory_gb or (label.memory_gb[0] if label.memory_gb else None)
-    gpus = _holding(gpus, stated) if stated else gpus
-    whole_gb = min(accelerators()[gpu].memory_gb for gpu in gpus)
-    fraction = label.fraction
-    if fraction is None and label.is_mig:
-        fraction = _mig_fraction(gpus[0], label.mig_slices, stated, whole_gb)
-    elif fraction is None and stated:
-        fraction = Decimal(str(stated)) / Decimal(str(whole_gb))
-    if (stated is None or stated >= whole_gb) and fraction is not None and label.mig_memory_gb is None:
-        stated = round(whole_gb * float(fraction), 3)
-    share = None if fraction is None else fraction.quantize(_FRACTION_STEP, ROUND_HALF_UP)
-    return Resolution(text, _common_name(gpus), gpus, len(gpus) > 1, label.count, share, stated)
-
-
-def _holding(gpus: tuple[str, ...], slice_gb: float) -> tuple[str, ...]:
-    """Candidates large enough to hold the slice."""
-    return tuple(gpu for gpu in gpus if accelerators()[gpu].memory_gb * 1.02 >= slice_gb) or gpus
-
-
-def _mig_fraction(gpu: str, slices: int | None, slice_gb: float | None, whole_gb: float) -> Decimal | None:
-    """Compute share of a MIG slice: of 7 slices, of 4 on A30 and RTX PRO cards.
-
-    Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-mig-profiles.html
-    """
-    in_quarters = gpu.startswith(("a30-", "rtx-pro-"))
-    if slices is None and slice_gb:
-        share = slice_gb / whole_gb
-        slices = round(share * 4) if in_quarters else _SLICES_BY_EIGHTHS.get(round(share * 8))
-    if not slices:
-        return None
-    return Decimal(min(slices, 4 if in_quarters else 7)) / (4 if in_quarters else 7)
