@@ -40,6 +40,8 @@ class _ScrubbedUrls(logging.Filter):
 
 
 logging.getLogger("httpx").addFilter(_ScrubbedUrls())
+# Its DEBUG log shows raw response headers: cookies, and redirects with their keys.
+logging.getLogger("httpcore").setLevel(logging.INFO)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,12 +70,12 @@ class Targets:
             FetchError: not an address at all.
         """
         parts = _split(url)
-        if parts is None or not parts.hostname:
-            raise FetchError(f"{self._provider}: {url!r} is not an address", url)
-        host = _origin(parts).removeprefix(f"{parts.scheme}://")
         redirected = f"{came_from} redirects to " if came_from else ""
+        if parts is None or not parts.scheme or (parts.scheme == "https" and not parts.hostname):
+            raise FetchError(f"{self._provider}: {redirected}{url!r}, which is not an address", url)
         if parts.scheme != "https" or parts.username is not None or parts.password is not None:
             raise _off_limits(f"{self._provider}: {redirected}{url}: only plain https addresses are fetched", url)
+        host = _origin(parts).removeprefix("https://")
         if host not in self._allowed:
             listed = ", ".join(sorted(self._allowed)) or "none"
             raise _off_limits(

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import threading
 import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from collectors.http import Fetcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,15 @@ class Received:
     at: float
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is what many tests are about; anything else is printed as usual."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class LocalServer:
     """Routes are paths with their query; each holds answers given in turn, of which the last repeats."""
 
@@ -51,8 +65,7 @@ class LocalServer:
         self._calls: dict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _QuietServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
@@ -175,7 +188,7 @@ def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
             """As the base class without its automatic Date and Server headers: a test scripts those it needs."""
             self.send_response_only(code, message)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *_: object) -> None:
             """Nothing on stderr."""
 
     return Handler
@@ -187,3 +200,33 @@ def local_server() -> Iterator[LocalServer]:
     server = LocalServer()
     yield server
     server.close()
+
+
+@pytest.fixture
+def local_fetcher(local_server: LocalServer) -> Iterator[Callable[..., Fetcher]]:
+    """Makes fetchers whose host `prices.example` is the local server; keywords replace `Fetcher`'s arguments.
+
+    Keywords of `FetchLimits` are accepted too; without them it is quick to retry and to give up.
+    """
+    from collectors.http import Fetcher, FetchLimits, Pace
+
+    quick = FetchLimits(connect_s=2, read_s=2, total_s=5, retry_wait_s=0.01)
+    made: list[Fetcher] = []
+    names = {item.name for item in fields(FetchLimits)}
+
+    def make(**given: Any) -> Fetcher:
+        limits = replace(quick, **{name: given.pop(name) for name in names & given.keys()})
+        arguments = {
+            "provider": "example",
+            "allowed_hosts": frozenset({"prices.example"}),
+            "limits": limits,
+            "fetch_map": local_server.fetch_map("prices.example"),
+            "pace": Pace(0.0),
+        }
+        fetcher = Fetcher(**(arguments | given))
+        made.append(fetcher)
+        return fetcher
+
+    yield make
+    for fetcher in made:
+        fetcher.close()
