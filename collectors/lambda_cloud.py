@@ -164,7 +164,7 @@ def _add_instance(rows: RowBuilder, row: _Listed) -> None:
         rows, row.document, GpuRead(label=row.plan, count=row.count, memory_gb=row.memory_gb), cells.get(_PRICE, ""),
         _TERMS, sku=sku, instance_type=f"{row.count}x {row.plan} {cells.get('vram/gpu', '')}".strip(),
         vcpu_count=whole_number_in(cells.get("vcpus", "")), memory_gib=memory_gib_in(cells.get("ram", "")),
-        local_storage_gb=storage_gb_in(cells.get("storage", "")), gpu_interconnect=_wired(row.plan),
+        local_storage_gb=storage_gb_in(cells.get("storage", "")), gpu_interconnect=_wired(row.plan, row.count),
     )  # fmt: skip
 
 
@@ -182,13 +182,15 @@ def _add_cluster_rows(rows: RowBuilder, document: Document, table: Tag) -> None:
             rows, document, GpuRead(label=plan, count=count),
             "Talk to our team" if state == "absent" else cells[_PRICE],  # the dash stands beside that button
             _TERMS, sku=slug(name), instance_type=name, purchase_option="reserved", commitment_days=days,
-            gpu_interconnect=_wired(plan), network_option="infiniband", rdma=True,
+            gpu_interconnect=_wired(plan, count), network_option="infiniband", rdma=True,
         )  # fmt: skip
 
 
-def _wired(plan: str) -> GpuInterconnect:
-    """SXM modules and HGX systems are NVLink boards; other labels do not say."""
-    return "nvlink" if re.search(r"\b(?:SXM\d*|HGX)\b", plan) else "unknown"
+def _wired(plan: str, count: int) -> GpuInterconnect:
+    """SXM modules and HGX systems are NVLink boards; other labels do not say. One GPU is joined to nothing."""
+    if count == 1:
+        return "none"
+    return "nvlink" if re.search(r"\b(?:SXM\d*|HGX)", plan) else "unknown"
 
 
 def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -> set[tuple[str | None, int]]:
@@ -213,7 +215,7 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
                 document, GpuRead(label=label, count=count), sku=name, instance_type=name,
                 price=stated if cents is None else cents / 100, region=region, quote_kind="api_quote", flags=flags,
                 availability="available" if region else "unavailable", vcpu_count=specs.get("vcpus"),
-                memory_gib=specs.get("memory_gib"), gpu_interconnect=_wired(re.sub(r"(SXM\d*)\w*", r"\1", label)),
+                memory_gib=specs.get("memory_gib"), gpu_interconnect=_wired(label, count),
                 local_storage_gb=float(specs["storage_gib"]) * 1.024**3 if specs.get("storage_gib") else None,
             )  # fmt: skip
     if not covered:

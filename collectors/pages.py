@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit
-from catalog.units import PriceText, read_price
+from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
+from catalog.units import PriceText, read_price, unit_in
 from collectors.rows import GpuRead, RowBuilder
 
 CellState = Literal["priced", "on_request", "unavailable", "absent", "unreadable"]
@@ -153,3 +153,28 @@ def commitment_days_in(text: str) -> int | None:
     """
     found = _TERM.search(text)
     return round(int(found.group(1)) * _DAYS_PER[found.group(2).casefold()]) if found else None
+
+
+def per_gb(price_per_gib: Decimal) -> Decimal:
+    """A price per GiB as one per decimal GB."""
+    return (price_per_gib * 10**9 / 2**30).quantize(Decimal("1e-12"))
+
+
+def terms_in(header: str, currency: str | None = None) -> Terms | None:
+    """What a header such as "On-demand, GPU-hour" pins down; None where it names no unit of time."""
+    unit = unit_in(header)
+    scope: PriceScope = "gpu" if re.search(r"\b(?:per|/)?\s*gpu\b", header, re.IGNORECASE) else "instance"
+    return Terms(unit, scope, currency) if unit else None
+
+
+def option_in(header: str) -> PurchaseOption | None:
+    """The purchase option that a header or heading names, or None where it names none or more than one."""
+    found: list[PurchaseOption] = [option for option, words in _OPTION_WORDS.items() if words.search(header)]
+    return found[0] if len(found) == 1 else None
+
+
+_OPTION_WORDS: dict[PurchaseOption, re.Pattern[str]] = {
+    "on_demand": re.compile(r"on[\s-]*demand|pay[\s-]*as[\s-]*you[\s-]*go", re.IGNORECASE),
+    "spot": re.compile(r"\bspot\b|preempt|interruptible", re.IGNORECASE),
+    "reserved": re.compile(r"reserv|commit", re.IGNORECASE),
+}

@@ -1,0 +1,54 @@
+"""Sizes in which a provider that prices per GPU rents them: `collectors/data/<provider>-shapes.csv`, with sources."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from catalog.types import GpuInterconnect
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """GPUs per instance that a provider documents for one label, how they are wired, and which product it is.
+
+    `product` is the slug where the documentation is more exact than the label on the price list, else None.
+    """
+
+    gpu_counts: tuple[int, ...] = (1,)
+    gpu_interconnect: GpuInterconnect = "unknown"
+    product: str | None = None
+
+    def wiring(self, gpu_count: int) -> GpuInterconnect:
+        """How the GPUs of one instance are joined; one GPU has nothing to be joined to."""
+        return self.gpu_interconnect if gpu_count > 1 else "none"
+
+
+@cache
+def shapes(provider: str) -> Mapping[str, Shape]:
+    """GPU slug (or family) to the sizes sold; empty for a provider without a table."""
+    source = files("collectors").joinpath("data", f"{provider}-shapes.csv")
+    if not source.is_file():
+        return {}
+    with source.open(encoding="utf-8") as lines:
+        return {
+            r["gpu"]: Shape(
+                tuple(int(n) for n in r["gpu_counts"].split()),
+                _interconnect(r["gpu_interconnect"]),
+                r["product"] or None,
+            )
+            for r in csv.DictReader(lines)
+        }
+
+
+def shape_of(provider: str, gpu: str | None) -> Shape:
+    """The sizes of one product; a single GPU where the provider's table does not hold it."""
+    return shapes(provider).get(gpu or "", Shape())
+
+
+def _interconnect(word: str) -> GpuInterconnect:
+    known: dict[str, GpuInterconnect] = {"nvlink": "nvlink", "pcie": "pcie", "infinity_fabric": "infinity_fabric"}
+    return known.get(word, "unknown")
