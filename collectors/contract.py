@@ -83,6 +83,8 @@ class Collector:
     counted: ClassVar[bool] = True
     """False for second sources and exchange rates, which are not providers of their own."""
     max_documents: ClassVar[int] = 200
+    host_interval_s: ClassVar[float] = 0.2
+    """Least time between two requests to one host, where the provider publishes a limit."""
     respect_robots: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 
