@@ -108,3 +108,10 @@ def surcharges(catalog: Catalog, provider: str | None = None) -> list[dict[str, 
 def exchange_rates(catalog: Catalog) -> dict[str, dict[str, Any]]:
     """The newest rate per currency: {currency: {usd_per_unit, day}}."""
     return {row["currency"]: row for row in catalog.rows("SELECT * FROM v_exchange")}
+
+
+def known_documents(catalog: Catalog, provider: str) -> tuple[str | None, list[dict[str, Any]]]:
+    """The joint hash of the documents behind a provider's rows, and what is kept of each (url, etag, sha256 …)."""
+    state = catalog.rows("SELECT document_hash FROM provider_state WHERE provider = ?", [provider])
+    documents = catalog.rows("SELECT * FROM fetch_state WHERE provider = ? ORDER BY url", [provider])
+    return (state[0]["document_hash"] if state else None), documents

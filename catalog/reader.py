@@ -33,6 +33,11 @@ class Catalog:
         except DatabaseError as problem:
             raise damaged(self.path, problem) from problem
 
+    def mode(self) -> str | None:
+        """`live` or `recorded`: what this home holds; None for an empty one."""
+        found = self.rows("SELECT value FROM meta WHERE key = 'mode'")
+        return found[0]["value"] if found else None
+
     def as_of(self) -> datetime:
         """When this snapshot is read: ages are computed against this moment."""
         return datetime.now(UTC)

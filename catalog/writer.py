@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,22 @@ class Writer:
             self._connection.execute("DELETE FROM live.providers")
             self._connection.executemany(f"INSERT INTO live.providers VALUES ({', '.join('?' * 10)})", rows)
 
-    def document_hash(self, provider: str) -> str | None:
-        """The hash of the documents behind the provider's rows, or None."""
-        value = scalar(self._connection, "SELECT document_hash FROM live.provider_state WHERE provider = ?", [provider])
-        return None if value is None else str(value)
+    def known_rows(self, provider: str) -> list[dict[str, Any]]:
+        """The provider's open offers as last stored: offer_id, gpu, currency and price_hour (native)."""
+        return rows_of(
+            self._connection,
+            """SELECT offer_id, gpu, currency, price_hour FROM live.current
+            WHERE source = ? AND closed_at IS NULL ORDER BY offer_id""",
+            [provider],
+        )
+
+    def dollar_rates(self) -> dict[str, Decimal]:
+        """US dollars per unit of each currency, by its newest dated rate."""
+        rows = rows_of(
+            self._connection,
+            "SELECT currency, arg_max(usd_per_unit, day) AS rate FROM live.exchange_rates GROUP BY ALL",
+        )
+        return {row["currency"]: row["rate"] for row in rows} | {"USD": Decimal(1)}
 
     def apply(self, refreshed: Refreshed) -> int:
         """Store one run. Outcomes ok and partial change rows; unchanged only says they were seen; others keep all.
