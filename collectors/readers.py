@@ -65,6 +65,29 @@ def need(document: Document, value: Any, *path: str, kind: type | tuple[type, ..
     return value
 
 
+def need_somewhere(document: Document, records: Sequence[Any], *paths: str) -> None:
+    """Check that each path ("gpu/count") exists in at least one record: a key missing everywhere was renamed.
+
+    A single record without the key is that record's fault and left to the caller.
+
+    Raises:
+        LayoutChanged: no records at all, or a path that none of them has.
+    """
+    if not records:
+        changed(document, "/".join(paths[:1]) or "$", f"an empty list in {document.url}")
+    for path in paths:
+        if not any(_has(record, path.split("/")) for record in records):
+            changed(document, path, f"in none of {len(records)} records of {document.url}")
+
+
+def _has(value: Any, keys: Sequence[str]) -> bool:
+    for key in keys:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True
+
+
 def read_html(document: Document) -> BeautifulSoup:
     """The document as a tree (lxml).
 
