@@ -61,6 +61,7 @@ class LocalServer:
 
     def __init__(self) -> None:
         self.received: list[Received] = []
+        self.connects: list[str] = []
         self._routes: dict[str, list[Answer | Callable[[Received], Answer]]] = {}
         self._calls: dict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
@@ -145,6 +146,7 @@ class LocalServer:
 def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else head and body of an answer are 40 ms apart
 
         def do_GET(self) -> None:
             size = int(self.headers.get("content-length") or 0)
@@ -156,6 +158,11 @@ def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
 
         do_POST = do_GET
+
+        def do_CONNECT(self) -> None:
+            """Notes what a client wanted of a proxy, and declines."""
+            server.connects.append(self.path)
+            self.send_answer(Answer(b"no proxy here", 502))
 
         def send_answer(self, answer: Answer) -> None:
             if answer.hang:

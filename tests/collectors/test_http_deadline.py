@@ -92,6 +92,15 @@ def test_a_hanging_name_lookup_ends_at_the_deadline(local_fetcher, monkeypatch):
     assert took_s < 1.2
 
 
+def test_a_fault_in_the_thread_reaches_the_caller(local_server, local_fetcher):
+    def broken_clock():
+        raise ZeroDivisionError("broken clock")
+
+    local_server.text("/a", "ok")
+    with pytest.raises(ZeroDivisionError, match="broken clock"):
+        local_fetcher(clock=broken_clock).fetch(Request(f"{BASE}/a"))
+
+
 def test_a_request_left_behind_does_not_keep_the_process_alive(local_server):
     local_server.route("/a", local_server.hang())
     script = f"""

@@ -132,3 +132,26 @@ def test_robots_are_not_read_for_apis_and_an_empty_one_closes_nothing(local_serv
     local_fetcher().fetch(Request(f"{BASE}/a"))
     local_fetcher(respect_robots=True).fetch(Request(f"{BASE}/a"))
     assert local_server.paths() == ["/a", "/robots.txt", "/a"]
+
+
+def test_a_mapped_server_is_reached_past_the_environments_proxy(local_server, local_fetcher, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    local_server.text("/a", "ok")
+    assert local_fetcher().fetch(Request(f"{BASE}/a")).body == b"ok"
+
+
+def test_the_environments_proxy_is_used_for_everything_else(local_fetcher, monkeypatch, local_server):
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", local_server.url)
+    with pytest.raises(FetchError, match="cannot be fetched"):
+        local_fetcher(fetch_map={}, attempts=1).fetch(Request(f"{BASE}/a"))
+    assert local_server.connects == ["prices.example:443"]
+
+
+def test_a_proxy_setting_that_cannot_be_used_is_explained(local_fetcher, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "gopher://user:secret@127.0.0.1:1")
+    with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
+        local_fetcher().fetch(Request(f"{BASE}/a"))
+    assert "secret" not in str(caught.value)
