@@ -16,16 +16,20 @@ from functools import cache
 from catalog.accelerators import accelerators, data_rows, families
 
 _SEPARATOR = r"[\s\-_/.(),:|]"
+_JOINT = r"[\s\-_/.()]{0,3}"  # between the words of one name
 _LEFT = (
     r"(?:(?<![a-z0-9])|(?<=\dx)|(?<=nvidia)|(?<=tesla)|(?<=geforce)|(?<=amd)|(?<=gpu)"
     r"|(?<![a-z0-9.])(?P<count>\d{1,2}))"
 )
 # A name ends at a token boundary, or runs on into a word that qualifies it: A100SXM4, H100PCIe, RTX4090x2, PRO6000MQ.
-_RIGHT = r"(?![a-z0-9])|(?=(?:sxm\d?|pcie?|nvl|nvlink|hgx|oam|mig|gpus?|mq|maxq|x\d{1,4}(?:x\d+)*)(?![a-z])|sxm\d)"
+_RIGHT = (
+    r"(?![a-z0-9])|(?=sxm\d|(?:sxm|pcie?|nvl|nvlink|hgx|oam|mig|gpus?|mq|maxq|server|se|ws|we|wk"
+    r"|x\d{1,4}(?:x\d+)*)(?![a-z]))"
+)
 _BLOCKING_WORD = re.compile(
     rf"{_SEPARATOR}*(?:ti|super|ada|sff|d|s|m|laptop|mobile|notebook|max[\s_-]?q|mq)(?![a-z0-9])"
 )
-_NEXT_GENERATION = re.compile(rf"{_SEPARATOR}?[2-9](?![a-z0-9])(?!\s*(?:gpus?|chips?)\b)")
+_NEXT_GENERATION = re.compile(r"[\s_-]?[2-9](?![a-z0-9])(?!\s*(?:gpus?|chips?)\b)")
 _SKIPPED_BEFORE_EDITION = re.compile(rf"(?:{_SEPARATOR}|blackwell|generation|edition|pcie|\d+\s?gb)*")
 _EDITIONS = (
     ("max-q", re.compile(r"(?:max[\s_-]?q|mq)(?![a-z0-9])"), re.compile(r"max[\s_-]?q(?![a-z0-9])")),
@@ -74,7 +78,7 @@ def _name_pattern() -> re.Pattern[str]:
     spellings = {family.replace("-", " ") for family in families()} | {row["alias"] for row in data_rows("aliases.csv")}
     # Longest first, so that RTX 6000 Ada is tried before RTX 6000.
     ordered = sorted(spellings, key=lambda spelling: (-len(_key(spelling)), spelling))
-    body = "|".join(f"{_SEPARATOR}{{0,3}}".join(map(re.escape, spelling.split())) for spelling in ordered)
+    body = "|".join(_JOINT.join(map(re.escape, spelling.split())) for spelling in ordered)
     return re.compile(f"{_LEFT}(?P<name>{body})(?:{_RIGHT})")
 
 

@@ -13,9 +13,10 @@ from decimal import Decimal
 _NAME = "\x01"
 _FILLER = (
     r"(?:(?:nvidia|amd|intel|google|aws|tesla|geforce|instinct|radeon|quadro|hgx|dgx|grid|gpus?|of|a|an|the|full"
-    r"|whole)(?![a-z0-9])|[\s_\-(]|\x02)*"
+    r"|whole)(?![a-z0-9])|[\s_\-()]|\x02)*"
 )
 _MIG = re.compile(r"(?<![a-z0-9])(\d)g[._](\d{1,3})gb(?:\+[a-z.]+)*(?![a-z0-9])|(?<![a-z0-9])(\d)g[._](\d{1,3})gb")
+_GLUED_MEMORY = re.compile(r"(pcie|sxm\d|sxm|nvl)(?=\d{2,3}\s?gb?(?![a-z0-9]))")
 _MIG_WORD = re.compile(r"(?<![a-z])mig(?![a-z])")
 _MEMORY = re.compile(
     r"(?<![\da-z])(?<!\d\.)(\d{1,6}(?:\.\d+)?)\s?(gib|gb|g|mib|mb)(?![a-z0-9])(?!\s?\+)(?!/s)"
@@ -93,7 +94,8 @@ def read_label(folded: str, start: int, end: int, glued_count: int | None) -> La
     vgpu = _VGPU_PROFILE.search(text)
     if vgpu:
         text = text[: vgpu.start()] + _NAME
-    text, memory_gb = _take_memory(_VERDA_MODULE.sub(rf"{_NAME} \1gb sxm ", text))
+    text = _GLUED_MEMORY.sub(r"\1 ", _VERDA_MODULE.sub(rf"{_NAME} \1gb sxm ", text))
+    text, memory_gb = _take_memory(text)
     memory_type = _MEMORY_TYPE.search(text)
     text = _PCIE_LANES.sub(" ", text)
     form_factors = form_factors_in(text)

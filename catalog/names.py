@@ -18,6 +18,7 @@ from catalog.name_patterns import NameMatch, edition, exact_slug, fold, names_in
 from catalog.name_quantities import Label, form_factors_in, read_label
 from catalog.tpu_names import resolve_tpu
 
+_LONGEST_LABEL = 512  # characters; what follows is prose
 _SAME_FIGURE = 0.02
 _MEMORY_TOLERANCE = 0.12  # 268 GB reported of a 288 GB card is off by 7 %; 80 and 94 GB differ by 15 %
 
@@ -54,7 +55,7 @@ def resolve(text: str, *, memory_gb: float | None = None, form_factor: str | Non
         memory_gb: memory per GPU that the source states elsewhere, in GB (or GiB: the difference does not matter).
         form_factor: form factor that the source states elsewhere (`sxm`, `pcie`, `nvl`, `oam`).
     """
-    folded = fold(text)
+    folded = fold(text[:_LONGEST_LABEL])
     slug = exact_slug(folded)
     if slug:
         return _whole(text, (slug,), None)

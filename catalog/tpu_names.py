@@ -21,6 +21,8 @@ _SLUGS = {
     "8t": "tpu-8t-216gb",
     "8i": "tpu-8i-288gb",
 }
+_NEEDS_TPU = {"v7", "v7x", "7x", "8t", "8i"}
+_NEEDS_SIZE = {"v2", "v3", "v4"}
 _CORES_PER_CHIP = {"v2": 2, "v3": 2, "v4": 2, "v5p": 2, "7x": 2}
 _GENERATION = (
     r"(?P<generation>v2|v3|v4|v5[\s_-]?lite(?:[\s_-]?pod)?|v5e|v5p|v6e|v7x?|7x|8t|8i)(?![a-z0-9])"
@@ -38,7 +40,9 @@ _MACHINE = re.compile(
 )
 _MACHINE_SERIES = {"4p": "v4", "5p": "v5p", "5lp": "v5e", "5l": "v5e", "6e": "v6e"}
 _NICKNAMES = (("v6e", re.compile(r"(?<![a-z])trillium(?![a-z])")), ("7x", re.compile(r"(?<![a-z])ironwood(?![a-z])")))
-_COUNT = re.compile(r"(?<![a-z0-9.])(\d{1,5})\s?(?:x(?![a-z0-9])|chips?(?![a-z]))|(?<![a-z0-9.])x\s?(\d{1,5})(?![\dx])")
+_COUNT = re.compile(
+    r"(?<![a-z0-9.])(\d{1,5})\s?(?:x(?![a-z0-9])|chips?(?![a-z]))|(?:^:|(?<![a-z0-9.])x)\s?(\d{1,5})(?![\dx])"
+)
 
 
 def resolve_tpu(folded: str) -> tuple[str, int | None] | None:
@@ -47,14 +51,24 @@ def resolve_tpu(folded: str) -> tuple[str, int | None] | None:
     if machine:
         generation = "7x" if machine["seven"] else _MACHINE_SERIES[machine["series"]]
         return _SLUGS[generation], int(machine["chips"])
-    found = _BARE.fullmatch(folded) or _PREFIXED.search(folded)
-    if found and not (found["generation"] in {"7x", "8t", "8i"} and "tpu" not in folded):
+    found = _PREFIXED.search(folded) or _bare(folded)
+    if found:
         generation = _generation(found["generation"])
         return _SLUGS[generation], _chips(found, generation, folded)
     for generation, pattern in _NICKNAMES:
         if pattern.search(folded):
             return _SLUGS[generation], _stated_count(folded)
     return None
+
+
+def _bare(folded: str) -> re.Match[str] | None:
+    """A TPU type without the word TPU: `v4-8`, `v6e`. A lone `v2` is anybody's version number."""
+    found = _BARE.fullmatch(folded)
+    if found is None or found["generation"] in _NEEDS_TPU:
+        return None
+    if found["generation"] in _NEEDS_SIZE and not (found["suffix"] or found["topology"]):
+        return None
+    return found
 
 
 def _generation(written: str) -> str:
@@ -64,7 +78,7 @@ def _generation(written: str) -> str:
 
 
 def _chips(found: re.Match[str], generation: str, folded: str) -> int | None:
-    slices = int(found["times"]) if found["times"] else 1
+    slices = max(1, int(found["times"])) if found["times"] else 1
     if found["topology"]:
         return slices * math.prod(int(side) for side in found["topology"].split("x"))
     if found["suffix"]:
@@ -75,4 +89,4 @@ def _chips(found: re.Match[str], generation: str, folded: str) -> int | None:
 
 def _stated_count(text: str) -> int | None:
     count = _COUNT.search(text)
-    return int(count[1] or count[2]) if count else None
+    return (int(count[1] or count[2]) or None) if count else None

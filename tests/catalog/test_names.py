@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from catalog.accelerators import accelerators, data_rows, families
 from catalog.errors import UnknownName
 from catalog.names import gpu_slugs_for, resolve
 
@@ -91,6 +92,14 @@ Intel Gaudi 2 | gaudi-2-96gb |
 Inferentia | inferentia-8gb |
 Qualcomm AI100 | cloud-ai-100-standard-16gb |
 H100-SXM:8 | h100-sxm-80gb | 8
+(8x) H100 SXM | h100-sxm-80gb | 8
+A100SXM480GB | a100-sxm-80gb |
+RTXPRO6000SE | rtx-pro-6000-blackwell-server-96gb |
+Gaudi HL-325L | gaudi-3-128gb |
+MI-300X | mi300x-192gb |
+A3 Mega H100 80GB GPU | h100-sxm-80gb |
+Nvidia Tesla P4 GPU running in Americas | p4-8gb |
+Cloud GPU (30 vCPUs, 380 GiB RAM, 4040 GB NVMe storage, 4xL40S 48 GiB VRAM) | l40s-48gb | 4
 8 NVIDIA L4 GPUs | l4-24gb | 8
 """
 
@@ -131,6 +140,12 @@ AD102
 GA100
 GH100
 Trainium4
+A800 80GB PCIe
+H20-3e 141GB
+RTX PRO 6000D
+RTX PRO 5000 Blackwell Laptop GPU
+RTX 4070 SUPER
+v4
 Gaudi 4
 NVIDIA
 a2-highgpu-1g
@@ -223,6 +238,21 @@ def test_tpu_suffixes_count_cores_or_chips(label: str, gpu: str, count: str):
     found = resolve(label)
     assert found.gpu == gpu
     assert found.gpu_count == (int(count) if count else None)
+
+
+def test_every_alias_points_into_the_table():
+    rows = data_rows("aliases.csv")
+    assert len({row["alias"] for row in rows}) == len(rows)
+    for row in rows:
+        assert row["mode"] in {"word", "alone", "never"}
+        if row["mode"] != "never":
+            assert row["target"] in accelerators() or row["target"] in families()
+    assert {row["gpu"] for row in data_rows("uncommon_variants.csv")} <= set(accelerators())
+
+
+def test_prose_is_not_searched_without_end():
+    assert resolve("A100 " * 5000).gpu == "a100"
+    assert resolve(" " * 4 + "x" * 100_000).gpu is None
 
 
 def test_a_mig_slice_of_unstated_size_has_no_share():
