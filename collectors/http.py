@@ -22,7 +22,8 @@ from catalog.types import Document
 from collectors.errors import Cancelled, FetchError, scrub
 from collectors.http_answer import fetched_at, kept_headers
 from collectors.http_exchange import PLAIN_HEADERS, Exchange, Hop, Rules
-from collectors.http_limits import FetchLimits, Pace, Robots
+from collectors.http_limits import FetchLimits, Pace
+from collectors.http_robots import Robots
 from collectors.http_targets import Targets, fetch_map_from
 from collectors.http_worker import Job, Worker
 

@@ -12,7 +12,8 @@ import stamina
 from collectors.errors import Blocked, CapExceeded, FetchError, Retriable, scrub
 from collectors.http_answer import REDIRECTS, Answer, check_answer, retry_after_s
 from collectors.http_body import read_body
-from collectors.http_limits import ROBOTS_MAX_BYTES, FetchLimits, Pace, Robots
+from collectors.http_limits import ROBOTS_MAX_BYTES, FetchLimits, Pace
+from collectors.http_robots import Robots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""How much, how long and how often a collector may fetch: limits, the pace per host, and robots.txt."""
+"""How much, how long and how often a collector may fetch: limits, and the pace per host."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.robotparser import RobotFileParser
 
-from collectors.errors import Blocked, Cancelled, FetchError
 from collectors.http_body import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 ROBOTS_MAX_BYTES = MIB // 2
 """RFC 9309, section 2.5, asks a crawler to read at least 500 KiB of robots.txt."""
@@ -75,54 +72,3 @@ class Pace:
         """Raise the interval of `host` to what its robots.txt asks; never lowers it."""
         with self._lock:
             self._per_host_s[host] = max(self._per_host_s.get(host, self._interval_s), interval_s)
-
-
-class Robots:
-    """robots.txt of every host met, read once each.
-
-    Unreachable or absent means allowed, 401 and 403 mean closed: the reading of `urllib.robotparser`.
-    """
-
-    def __init__(self, agent: str, pace: Pace) -> None:
-        """Keep the product name that rules may address and the pace that Crawl-delay slows."""
-        self._agent = agent.partition("/")[0]
-        self._pace = pace
-        self._rules: dict[str, RobotFileParser] = {}
-
-    def check(self, url: str, host: str, read: Callable[[str], bytes]) -> None:
-        """Refuse an address that its host's robots.txt closes to us.
-
-        Args:
-            url: the original address.
-            host: its host as the allow-list names it.
-            read: gives the body of robots.txt at an address, or raises FetchError.
-
-        Raises:
-            Blocked: robots.txt disallows it.
-        """
-        rules = self._rules.get(host)
-        if rules is None:
-            rules = self._rules[host] = self._load(host, read)
-            self._pace.slow_down(host, float(rules.crawl_delay(self._agent) or 0))
-        if not rules.can_fetch(self._agent, url):
-            path = urlsplit(url).path or "/"
-            raise Blocked(
-                f"https://{host}/robots.txt closes {path} to {self._agent}; not fetched", url, reason="robots"
-            )
-
-    @staticmethod
-    def _load(host: str, read: Callable[[str], bytes]) -> RobotFileParser:
-        address = f"https://{host}/robots.txt"
-        rules = RobotFileParser(address)
-        try:
-            text = read(address).decode("utf-8", errors="replace").removeprefix("\ufeff")
-        except Cancelled:
-            raise
-        except Blocked as problem:
-            # A redirect off the allow-list only means that this host publishes no rules we may read.
-            rules.parse(() if problem.reason == "host" else ("User-agent: *", "Disallow: /"))
-        except FetchError:
-            rules.parse(())
-        else:
-            rules.parse(text.splitlines())
-        return rules
