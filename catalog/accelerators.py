@@ -1,7 +1,8 @@
 """Published facts of accelerators: memory, bandwidth, dense compute, links.
 
 The table is `data/accelerators.csv`, one product a row under its slug, each with the source of its figures.
-Memory that a program can really use (`memory_gib_usable`, GiB) is what the driver reports where that is published.
+Memory that a program can really use (`memory_gib_usable`, GiB) is what the driver reports where that is published
+(nvidia-smi, rocm-smi; for A100, 24 GB GeForce and RTX 5090 what CUDA programs print, about 0.5 GiB less).
 Elsewhere it is an estimate from the label, marked by `memory_gib_usable_estimated`:
 
 * HBM, and cards that ship with ECC off (workstation, consumer): 0.98 of the label; measured cards lie between 0.981
