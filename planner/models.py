@@ -6,7 +6,6 @@ Known models are rows of `data/models.csv`, each with its source; their fields p
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 import re
@@ -16,12 +15,12 @@ from typing import Any
 
 from catalog.errors import nearest
 from planner.checkpoint_files import looks_like_path, read_checkpoint
+from planner.datafiles import data_rows
 from planner.model_config import ModelSpec, spec_from_config
 from planner.request import Request, RequestError
 
 __all__ = ["ModelSpec", "known_models", "model_spec"]
 
-_DATA = Path(__file__).parent / "data" / "models.csv"
 _COLUMNS: Mapping[str, str] = {
     "params_b": "params_b",
     "active_params_b": "active_params_b",
@@ -157,8 +156,7 @@ def _suggest(name: str) -> list[str]:
 
 @functools.cache
 def _known_configs() -> Mapping[str, Mapping[str, Any]]:
-    with _DATA.open(encoding="utf-8", newline="") as file:
-        return {row["model_id"]: _row_config(row) for row in csv.DictReader(file)}
+    return {row["model_id"]: _row_config(row) for row in data_rows("models.csv")}
 
 
 def _row_config(row: Mapping[str, str]) -> Mapping[str, Any]:

@@ -1,0 +1,227 @@
+"""Speed of a serving replica from a few physical terms; coefficients with their sources in `data/speed.csv`.
+
+One decode step = fixed cost per layer + bytes read / (efficiency x bandwidth) + all-reduce latency, and the share of
+other requests' prefill that interrupts it. Prefill = arithmetic / (efficiency x peak) + all-reduce + fixed cost.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner.datafiles import data_rows
+from planner.links import Link, allreduce_us
+
+Coefficients = Mapping[str, float]
+_HBM = ("HBM",)
+
+
+@functools.cache
+def coefficients() -> Coefficients:
+    """The fitted coefficients by name (`data/speed.csv`)."""
+    return {row["name"]: float(row["value"]) for row in data_rows("speed.csv")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpeedInputs:
+    """What the speed laws need to know of one replica (bytes and parameters are of one tensor-parallel rank).
+
+    `stream_bytes` are read by every decode step, `expert_bytes` only as far as experts are touched. `cache_token_bytes`
+    and `cache_windows` (tokens, bytes per token) are read per sequence and context token, `state_bytes` per sequence.
+    `gemm_tflops` is the dense peak at the arithmetic that the weights allow, `half_tflops` that of 16 bit.
+    """
+
+    engine: str
+    memory_type: str
+    bandwidth_gb_s: float
+    gemm_tflops: float
+    half_tflops: float
+    activation: str
+    layers: int
+    moe_layers: int
+    state_layers: int
+    attention_layers: int
+    latent: bool
+    hidden: int
+    attention_width: int
+    stream_bytes: float
+    expert_bytes: float
+    expert_share: float
+    cache_token_bytes: float
+    cache_windows: tuple[tuple[int, float], ...]
+    state_bytes: float
+    dense_params: float
+    expert_params: float
+    weight_only: bool
+    tp: int
+    pp: int
+    dp: int
+    ep: int
+    nodes: int
+    link: Link
+    eager: bool
+    vendor: str
+    interconnected: bool
+    chunk_tokens: int
+
+
+def touched_share(expert_share: float, tokens: float) -> float:
+    """Share of a layer's experts that `tokens` independent tokens use: 1 - (1 - k/E)^tokens."""
+    if expert_share >= 1:
+        return 1.0
+    return 1.0 - math.pow(1.0 - expert_share, tokens)
+
+
+def bandwidth_efficiency(inputs: SpeedInputs, k: Coefficients) -> float:
+    """Share of the printed bandwidth that weight streaming reaches on this kind of memory."""
+    share = k["bandwidth_hbm"] if inputs.memory_type.startswith(_HBM) else k["bandwidth_gddr"]
+    if inputs.vendor != "NVIDIA":
+        share *= k["bandwidth_other_vendor"]
+    return share
+
+
+def decode_ms(inputs: SpeedInputs, batch: float, context: float, k: Coefficients | None = None) -> float:
+    """Milliseconds of one decode step of `batch` sequences of mean length `context` on one replica.
+
+    Pipeline stages follow one another, each on its own micro-batch of batch / pp sequences.
+    """
+    k = k or coefficients()
+    micro = max(1.0, batch / inputs.pp)
+    return (
+        fixed_us(inputs, micro, k) / 1e3
+        + math.hypot(*_stream_and_arithmetic_ms(inputs, micro, k))
+        + _cache_ms(inputs, micro, context, k)
+        + _decode_allreduce_us(inputs, micro) * k["allreduce"] / 1e3
+    )
+
+
+def decode_terms_ms(
+    inputs: SpeedInputs, batch: float, context: float, k: Coefficients | None = None
+) -> dict[str, float]:
+    """The parts of one decode step in ms: fixed, bandwidth (weights and cache), compute, interconnect.
+
+    Weights and arithmetic overlap; the smaller of the two is what `compute` adds to the stream.
+    """
+    k = k or coefficients()
+    micro = max(1.0, batch / inputs.pp)
+    stream, arithmetic = _stream_and_arithmetic_ms(inputs, micro, k)
+    both = math.hypot(stream, arithmetic)
+    share = arithmetic**2 / both**2 if both else 0.0
+    return {
+        "fixed": fixed_us(inputs, micro, k) / 1e3,
+        "bandwidth": both * (1 - share) + _cache_ms(inputs, micro, context, k),
+        "compute": both * share,
+        "interconnect": _decode_allreduce_us(inputs, micro) * k["allreduce"] / 1e3,
+    }
+
+
+def fixed_us(inputs: SpeedInputs, batch: float, k: Coefficients) -> float:
+    """Launch and scheduling cost of a step: per layer by kind, per step, and per sequence in the step."""
+    per_layer = k["layer_us"] * inputs.layers + k["moe_layer_us"] * inputs.moe_layers
+    per_layer += k["state_layer_us"] * inputs.state_layers
+    if inputs.latent:
+        per_layer += k["latent_layer_us"] * inputs.attention_layers
+    per_layer *= k[f"engine_{inputs.engine}"]
+    if inputs.eager:
+        per_layer += k["eager_layer_us"] * inputs.layers
+    return per_layer + k["step_us"] + k["sequence_us"] * batch + (inputs.pp - 1) * k["stage_us"]
+
+
+def _stream_and_arithmetic_ms(inputs: SpeedInputs, batch: float, k: Coefficients) -> tuple[float, float]:
+    rate = inputs.bandwidth_gb_s * 1e6 * bandwidth_efficiency(inputs, k)
+    stream = inputs.stream_bytes / rate
+    tokens = batch * inputs.dp if inputs.ep > inputs.tp else batch
+    experts = inputs.expert_bytes * touched_share(inputs.expert_share, tokens) / (rate * k["bandwidth_experts"])
+    params = inputs.dense_params + inputs.expert_params * inputs.expert_share
+    arithmetic = 2 * params * batch / (inputs.gemm_tflops * 1e9 * k["decode_mfu"])
+    return stream + experts, arithmetic
+
+
+def _cache_ms(inputs: SpeedInputs, batch: float, context: float, k: Coefficients) -> float:
+    read = inputs.cache_token_bytes * context + 2 * inputs.state_bytes
+    for window, per_token in inputs.cache_windows:
+        read += per_token * min(context, window)
+    return batch * read / (inputs.bandwidth_gb_s * 1e6 * bandwidth_efficiency(inputs, k) * k["bandwidth_cache"])
+
+
+def _decode_allreduce_us(inputs: SpeedInputs, batch: float) -> float:
+    world = max(inputs.tp, inputs.ep)
+    if world <= 1:
+        return 0.0
+    rounds = 2 * inputs.layers if inputs.tp > 1 else 2 * inputs.moe_layers
+    return rounds * allreduce_us(
+        inputs.link, inputs.engine, world, batch * inputs.hidden, eager=inputs.eager, nodes=inputs.nodes
+    )
+
+
+def prefill_ms(inputs: SpeedInputs, tokens: float, cached: float = 0.0, k: Coefficients | None = None) -> float:
+    """Milliseconds to process one prompt of `tokens`, of which `cached` tokens are already in the prefix cache."""
+    k = k or coefficients()
+    fresh = max(1.0, tokens - cached)
+    share = inputs.expert_share
+    linear = 2 * fresh * (inputs.dense_params + inputs.expert_params * share)
+    attention = 2 * inputs.attention_layers * inputs.attention_width / inputs.tp * fresh * (tokens + cached)
+    moe = inputs.moe_layers > 0 or inputs.expert_params > 0
+    name = f"prefill_mfu_moe_{inputs.activation}" if moe else f"prefill_mfu_{inputs.activation}"
+    arithmetic = linear / (inputs.gemm_tflops * 1e9 * k[name]) + attention / (
+        inputs.half_tflops * 1e9 * k["prefill_mfu_attention"]
+    )
+    rate = inputs.bandwidth_gb_s * 1e6 * bandwidth_efficiency(inputs, k)
+    weights = (inputs.stream_bytes + inputs.expert_bytes * touched_share(share, fresh) / k["bandwidth_experts"]) / rate
+    chunks = max(1.0, fresh / inputs.chunk_tokens)
+    world = max(inputs.tp, inputs.ep)
+    reduce_us = 0.0
+    if world > 1:
+        rounds = 2 * inputs.layers if inputs.tp > 1 else 2 * inputs.moe_layers
+        size = fresh / chunks * inputs.hidden
+        reduce_us = chunks * rounds * allreduce_us(inputs.link, inputs.engine, world, size, nodes=inputs.nodes)
+    fixed = k["prefill_layer_us"] * (inputs.layers + inputs.moe_layers) * k[f"engine_{inputs.engine}"] * chunks
+    return math.hypot(arithmetic, weights * chunks) + reduce_us * k["prefill_allreduce"] / 1e3 + fixed / 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Times of one request and the rate of the whole replica at a concurrency."""
+
+    tpot_ms: float
+    ttft_ms: float
+    output_tokens_s: float
+    step_ms: float
+    prefill_ms: float
+    running: float
+
+
+def serve_speed(
+    inputs: SpeedInputs,
+    *,
+    concurrency: float,
+    capacity: float,
+    input_tokens: int,
+    output_tokens: int,
+    cached_share: float = 0.0,
+    speculative: float = 1.0,
+    k: Coefficients | None = None,
+) -> Speed:
+    """Closed loop of `concurrency` users, each sending the next request when the last is answered.
+
+    At most `capacity` sequences run at once; the rest wait. Each request's prefill interrupts the decode of those that
+    run beside it: running x prefill / output_tokens is added to the time per token, scaled by `interference`.
+    """
+    k = k or coefficients()
+    running = max(1.0, min(concurrency, capacity) / inputs.dp)
+    context = input_tokens + output_tokens / 2
+    step = decode_ms(inputs, running, context, k) / speculative
+    prefill = prefill_ms(inputs, input_tokens, input_tokens * cached_share, k) / max(1, inputs.pp if running > 1 else 1)
+    blocked = k["interference"] * (running - 1) * prefill / max(1, output_tokens)
+    tpot = step + blocked
+    # The requests of a closed loop meet in a queue in front of prefill; it is emptied one prompt after the other.
+    alone = prefill_ms(inputs, input_tokens, input_tokens * cached_share, k)
+    ttft = k[f"ttft_base_{inputs.engine}"] + alone * (1 + k["queue"] * min(running - 1, 8)) + step
+    cycle = ttft + max(0, output_tokens - 1) * tpot
+    rate = running * output_tokens / cycle * 1e3 * inputs.dp
+    waiting = max(0.0, concurrency / inputs.dp - running)
+    if waiting:
+        ttft += waiting / running * cycle / 2
+    return Speed(tpot, ttft, rate, step, prefill, running * inputs.dp)
