@@ -20,14 +20,13 @@ from typing import Any, ClassVar
 from catalog.names import resolve
 from catalog.types import Document, PurchaseOption, SurchargeKind
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.meters import per_gb, price_or_free
 from collectors.pages import (
     Terms,
     add_cell,
     commitment_days_in,
     memory_gib_in,
     option_in,
-    per_gb,
-    price_or_free,
     slug,
     terms_in,
     whole_number_in,

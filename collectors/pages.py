@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
+from catalog.names import resolve
 from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
-from catalog.units import PriceText, read_price, unit_in
+from catalog.units import read_price, unit_in
 from collectors.rows import GpuRead, RowBuilder
+from collectors.shapes import shape_of
 
 CellState = Literal["priced", "on_request", "unavailable", "absent", "unreadable"]
 
@@ -89,14 +90,6 @@ def add_cell(
     )
 
 
-def price_or_free(text: str) -> Decimal | None:
-    """The amount of a surcharge cell: "Free" and "included" are zero; None where the cell holds no amount."""
-    if re.search(r"\bfree\b|\bincluded\b|no charge", text, re.IGNORECASE):
-        return Decimal(0)
-    found: PriceText | None = read_price(text)
-    return found.amount if found else None
-
-
 def memory_gib_in(text: str) -> float | None:
     """Host memory as pages write it ("2900 GiB", "2.5TB", "96 GB", "4,096") in GiB; None without a single figure.
 
@@ -155,11 +148,6 @@ def commitment_days_in(text: str) -> int | None:
     return round(int(found.group(1)) * _DAYS_PER[found.group(2).casefold()]) if found else None
 
 
-def per_gb(price_per_gib: Decimal) -> Decimal:
-    """A price per GiB as one per decimal GB."""
-    return (price_per_gib * 10**9 / 2**30).quantize(Decimal("1e-12"))
-
-
 def terms_in(header: str, currency: str | None = None) -> Terms | None:
     """What a header such as "On-demand, GPU-hour" pins down; None where it names no unit of time."""
     unit = unit_in(header)
@@ -178,3 +166,35 @@ _OPTION_WORDS: dict[PurchaseOption, re.Pattern[str]] = {
     "spot": re.compile(r"\bspot\b|preempt|interruptible", re.IGNORECASE),
     "reserved": re.compile(r"reserv|commit", re.IGNORECASE),
 }
+
+
+def add_sizes(
+    rows: RowBuilder,
+    document: Document,
+    label: str,
+    text: str,
+    terms: Terms,
+    *,
+    provider: str,
+    memory_gb: float | None = None,
+    form_factor: str | None = None,
+    per_gpu: Mapping[str, float | None] | None = None,
+    **offer_fields: Any,
+) -> None:
+    """Add one offer per size that a provider documents for what it prices per GPU (`<provider>-shapes.csv`).
+
+    A label that states a number of GPUs ("8x H100") is that one size.
+    `per_gpu` holds the share of the host that comes with each GPU (vcpu_count, memory_gib, local_storage_gb).
+    """
+    found = resolve(label, memory_gb=memory_gb, form_factor=form_factor)
+    shape = shape_of(provider, found.gpu)
+    stated = found.gpu_count
+    for count in (stated,) if stated else shape.gpu_counts:
+        share: dict[str, Any] = {name: value and value * count for name, value in (per_gpu or {}).items()}
+        name = label if stated else f"{label} x{count}"
+        add_cell(
+            rows, document,
+            GpuRead(label=label, gpu=shape.product, count=count, memory_gb=memory_gb, form_factor=form_factor),
+            text, Terms(terms.unit, "gpu" if count > 1 and not stated else terms.scope, terms.currency),
+            sku=slug(name), instance_type=name, gpu_interconnect=shape.wiring(count), **share, **offer_fields,
+        )  # fmt: skip

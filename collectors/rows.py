@@ -142,6 +142,9 @@ class RowBuilder:
         if count <= 0:
             self.reject("gpu_count", "gpu_count", count, sample=sku)
             return None
+        if found.gpu is not None and found.gpu_fraction is None and gpu.fraction is None:
+            self.reject("slice_size", "gpu_fraction", gpu.label or label, sample=sku)
+            return None
         flags: list[str] = []
         if found.gpu is None:
             self._unmapped[gpu.label or label] = None

@@ -1,0 +1,108 @@
+"""Price lists made of cards or lines ("NVIDIA H100  80 GB  $0.001097 / sec"), whatever elements a page builds them of.
+
+A card is the smallest element that holds a price and the words naming what is priced. Class names, nesting and the
+split of "$" and figure over elements do not matter; a price without words around it, and words without a price, do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bs4 import Tag
+
+from catalog.names import resolve
+from catalog.types import Document
+from catalog.units import read_price
+from collectors.pages import Terms, terms_in
+from collectors.readers import changed, text_of
+
+_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
+_UNIT_PART = r"(?:\s*(?:/|\bper\b)\s*[A-Za-z][A-Za-z\-]*)"
+PRICE = re.compile(
+    r"(?:\b(?:from|starting (?:at|from)|as low as)\s*)?"
+    rf"(?:[$€₹£]\s*\d[\d.,]*(?:e-\d+)?|\b\d[\d.,]*(?:e-\d+)?\s*(?:€|EUR\b|USD\b|INR\b))(?:\s*(?:USD|EUR|INR)\b)?"
+    rf"{_UNIT_PART}{{0,3}}",
+    re.IGNORECASE,
+)
+# What is left of a card without a label once its prices are taken out.
+_NO_LABEL = re.compile(
+    r"(?:per|hour(?:ly)?|hr|sec(?:ond)?|min(?:ute)?|month|usd|eur|inr|gpu|from|ex\.? vat|[^\w]|\s)*", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One priced thing: the words beside its prices, the price texts, and the element."""
+
+    label: str
+    prices: tuple[str, ...]
+    node: Tag
+
+    @property
+    def heading(self) -> str:
+        """The text of the heading that the card stands under; '' without one."""
+        found = self.node.find_previous(_HEADINGS)
+        return text_of(found) if isinstance(found, Tag) else ""
+
+    def price_per(self, unit: str) -> str | None:
+        """The first of its prices that states the unit."""
+        return next((p for p in self.prices if (read := read_price(p)) and read.unit == unit), None)
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether the label names a known accelerator."""
+        found = resolve(self.label)
+        return found.gpu is not None or bool(found.gpu_candidates)
+
+
+def price_cards(root: Tag) -> list[Card]:
+    """Every card of a page or section, in page order."""
+    cards: dict[int, Card] = {}
+    for smallest in _priced(root):
+        element = smallest
+        while element.parent is not None and element is not root and _NO_LABEL.fullmatch(_rest(element)):
+            element = element.parent
+        cards.setdefault(id(element), Card(_rest(element), tuple(_prices(element)), element))
+    return list(cards.values())
+
+
+def gpu_cards(document: Document, root: Tag, under: str = "") -> list[Card]:
+    """The cards that name an accelerator, or stand under a heading that matches `under`.
+
+    Raises:
+        LayoutChanged: there is none.
+    """
+    found = [
+        card for card in price_cards(root) if card.is_gpu or (under and re.search(under, card.heading, re.IGNORECASE))
+    ]
+    if not found:
+        changed(document, "card with a GPU and a price", f"none in {document.url}")
+    return found
+
+
+def stated_terms(text: str, fallback: str = "") -> Terms | None:
+    """Unit and scope of a price text, or those that a heading states; None where neither does."""
+    return terms_in(text) or terms_in(fallback)
+
+
+def _prices(element: Tag) -> list[str]:
+    return [found.group().strip() for found in PRICE.finditer(text_of(element))]
+
+
+def _rest(element: Tag) -> str:
+    return " ".join(PRICE.sub(" ", text_of(element)).split())
+
+
+def _priced(element: Tag) -> Iterator[Tag]:
+    """The smallest elements that hold a price."""
+    if element.name in ("script", "style", "noscript", "head", "template"):
+        return
+    if not PRICE.search(text_of(element)):
+        return
+    below = [part for child in element.find_all(recursive=False) for part in _priced(child)]
+    if below:
+        yield from below
+    else:
+        yield element

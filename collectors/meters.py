@@ -1,0 +1,73 @@
+"""What pages bill beside the GPU: processor and memory meters, storage and traffic, in the catalog's units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+
+from catalog.types import Document, PriceUnit, SurchargeKind
+from catalog.units import PriceText, hours_in, read_price, unit_in
+from collectors.rows import RowBuilder
+
+_DIGITS = Decimal("1e-12")  # the catalog keeps twelve decimals
+_FREE = re.compile(r"(\d+)\s*([GT])(i?)B\s*(?:\w+\s+)?(?:free|included)", re.IGNORECASE)
+
+_METERS: tuple[tuple[str, SurchargeKind, str, str], ...] = (
+    (r"object storage", "object_storage", r"month", "gb_month"),
+    (r"volume|\bdisk|storage", "block_storage", r"month", "gb_month"),
+    (r"memory|\bram\b", "memory", r"sec|min|hour|hr|/\s*[smh]\b", "gib_hour"),
+    (r"cpu|\bcores?\b", "cpu", r"sec|min|hour|hr|/\s*[smh]\b", "core_hour"),
+)
+
+
+def add_meters(rows: RowBuilder, document: Document, lines: Iterable[tuple[str, str]]) -> None:
+    """Add the processor, memory and storage meters among (label, price text) lines, once per kind.
+
+    Meters per second or minute become prices per hour, exactly; storage is taken per month only.
+    """
+    seen: set[str] = set()
+    for label, text in lines:
+        for words, kind, needs, unit in _METERS:
+            if not re.search(words, label, re.IGNORECASE):
+                continue
+            found = read_price(text)
+            if found and kind not in seen and re.search(needs, text, re.IGNORECASE):
+                price = found.amount
+                if unit.endswith("_hour"):
+                    price = (price / hours_in(_time_in(text))).quantize(_DIGITS).normalize()
+                elif "gib" in text.casefold():
+                    price = per_gb(price)
+                rows.surcharge(document, kind, price, unit, included_quantity=_free_gb(f"{label} {text}"))
+                seen.add(kind)
+            break
+
+
+def _time_in(text: str) -> PriceUnit:
+    """The time unit of "$0.0000131 / core / sec": the last one that the text names."""
+    words = re.findall(r"[a-z]+", text.casefold())
+    units: list[PriceUnit] = [u for w in words if (u := unit_in(f"/{w}")) is not None]
+    return units[-1] if units else "hour"
+
+
+def price_or_free(text: str) -> Decimal | None:
+    """The amount of a surcharge cell: "Free" and "included" are zero; None where the cell holds no amount."""
+    if re.search(r"\bfree\b|\bincluded\b|no charge", text, re.IGNORECASE):
+        return Decimal(0)
+    found: PriceText | None = read_price(text)
+    return found.amount if found else None
+
+
+def per_gb(price_per_gib: Decimal) -> Decimal:
+    """A price per GiB as one per decimal GB."""
+    return (price_per_gib * 10**9 / 2**30).quantize(_DIGITS)
+
+
+def _free_gb(text: str) -> Decimal | None:
+    """The quantity that a text gives away ("first 100 GB free", "1 TiB free"), in decimal GB."""
+    found = _FREE.search(text)
+    if not found:
+        return None
+    step = Decimal(1024 if found.group(3) else 1000)
+    gb = Decimal(found.group(1)) * (step if found.group(2).casefold() == "t" else 1)
+    return (gb * 2**30 / 10**9).quantize(Decimal("0.001")) if found.group(3) else gb
