@@ -98,7 +98,8 @@ WINDOW w AS (PARTITION BY l.offer_id ORDER BY l.changed_at);
 CREATE OR REPLACE VIEW v_provider_health AS
 SELECT p.provider, coalesce(s.outcome, 'never') AS outcome, coalesce(s.row_count, 0) AS row_count,
        coalesce(s.rejected_count, 0) AS rejected_count, coalesce(s.unmapped_count, 0) AS unmapped_count,
-       s.last_success_at, s.last_attempt_at, greatest(0, epoch(now()) - epoch(s.last_success_at)) AS age_s,
+       s.last_success_at, s.last_attempt_at,
+       CASE WHEN s.last_success_at IS NOT NULL THEN greatest(0, epoch(now()) - epoch(s.last_success_at)) END AS age_s,
        p.max_age_s,
        CASE WHEN s.last_success_at IS NULL THEN 'never'
             WHEN epoch(now()) - epoch(s.last_success_at) > greatest(604800, 2 * p.max_age_s) THEN 'expired'
