@@ -1,0 +1,93 @@
+"""Links between the GPUs of a training job, and the communication that computing does not hide.
+
+Rates: https://github.com/stas00/ml-engineering/tree/master/network and the accelerator table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner.training_job import TrainingJob
+
+# Share of a link's advertised rate that collectives attain.
+_ATTAINED = 0.8
+_PCIE_GB_S = {3.0: 16.0, 4.0: 32.0, 5.0: 63.0, 6.0: 121.0}
+# Node fabric, GB/s one way for 8 GPUs, that a training node of that class ships with.
+_FABRIC_GB_S = {"a100": 200.0, "hopper": 400.0, "blackwell": 400.0, "tpu": 400.0}
+_ETHERNET_GB_S = 12.5
+_GIGA = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """GB/s one way that a collective sees: inside a node, and between nodes (0 with one node)."""
+
+    kind: str
+    inside_gb_s: float
+    between_gb_s: float
+    assumed: bool
+
+    @property
+    def collective_gb_s(self) -> float:
+        """The slower of the two, attained share applied."""
+        rate = min(self.inside_gb_s, self.between_gb_s) if self.between_gb_s else self.inside_gb_s
+        return _ATTAINED * rate
+
+
+@dataclass(frozen=True, slots=True)
+class Communication:
+    """Exposed seconds of one micro-batch, and of one optimizer step on top."""
+
+    per_micro_batch: float
+    per_step: float
+
+
+def links(job: TrainingJob) -> Links:
+    """What connects the job's GPUs: stated, or read from the accelerator's own link."""
+    from planner.training_efficiency import accelerator_kind
+
+    gpu = job.accelerator
+    pcie = _PCIE_GB_S.get(gpu.pcie_generation or 4.0, 32.0) / 2
+    own = (gpu.link_gb_s_bidirectional or 0.0) / 2
+    fabric_wide = own >= 150 and gpu.form_factor in {"sxm", "oam", "chip"}
+    use_link = job.interconnect == "nvlink" or (job.interconnect == "auto" and fabric_wide)
+    inside = own if use_link and own else pcie
+    kind = "nvlink" if use_link and own else "pcie"
+    between = 0.0
+    domain = 72 if "72-GPU" in gpu.link else 8
+    if job.nodes > 1:
+        between = inside if job.gpus <= domain else _FABRIC_GB_S.get(accelerator_kind(gpu), _ETHERNET_GB_S)
+    return Links(kind, inside, between, assumed=job.nodes > 1 and job.interconnect == "auto")
+
+
+def communication_seconds(job: TrainingJob, net: Links, work_s: float) -> Communication:
+    """Collectives of sharding, of gradients, of tensor parallelism and of expert dispatch."""
+    if job.gpus == 1:
+        return Communication(0.0, 0.0)
+    params = job.model.budget.total() / (job.tp * job.pp)
+    rate = net.collective_gb_s * _GIGA
+    trained = 0.02 * params if job.adapters else params
+    gathers = reduces = 0.0
+    if job.strategy in {"fsdp", "zero3"}:
+        gathers = 2 * job.base_bytes * params / rate
+        reduces = 2.0 * trained / rate
+    per_step = 0.0 if job.strategy in {"fsdp", "zero3", "none"} else 2 * 2.0 * trained / rate
+    exposed = 0.35 if job.framework.kernels == "graph" else 1.0
+    tensor = _tensor_parallel_seconds(job, net)
+    experts = _dispatch_seconds(job, net)
+    return Communication(exposed * (gathers + reduces) + tensor + experts, exposed * per_step)
+
+
+def _tensor_parallel_seconds(job: TrainingJob, net: Links) -> float:
+    if job.tp == 1:
+        return 0.0
+    size = job.micro_tokens * job.model.hidden * 2.0 * (job.tp - 1) / job.tp
+    return 0.5 * 8 * size * job.model.layers / job.pp / (_ATTAINED * net.inside_gb_s * _GIGA)
+
+
+def _dispatch_seconds(job: TrainingJob, net: Links) -> float:
+    if job.ep == 1 or not job.model.is_moe:
+        return 0.0
+    sent = job.micro_tokens / job.tp * job.model.hidden * 2.0 * max(job.model.experts_per_token, 1)
+    rate = net.inside_gb_s if job.ep <= 8 or not net.between_gb_s else min(net.inside_gb_s, net.between_gb_s)
+    return 4 * sent * job.model.moe_layers / job.pp * (job.ep - 1) / job.ep / (_ATTAINED * rate * _GIGA)
