@@ -12,6 +12,8 @@ from planner.datafiles import data_rows
 
 MemoryRule = Literal["share_of_card", "static_share", "share_of_free", "allocated"]
 _LATEST = (9999,)
+_UNSTATED = "unstated"
+NEWEST = "9999"
 # Cards of 70 GiB and more get the large defaults, except the A100 (vllm/engine/arg_utils.py).
 _LARGE_CARD_GIB = 70.0
 # SGLang's defaults by memory tier in GiB: chunked prefill tokens and largest captured batch (server_args.py).
@@ -41,6 +43,7 @@ class EngineRule:
     vendors: frozenset[str]
     minimum_capability: float
     source: str
+    fused_experts: bool = True
 
     def is_large(self, gpu: Accelerator) -> bool:
         """Whether the engine takes its defaults for large cards."""
@@ -67,10 +70,18 @@ class EngineRule:
 
 @functools.lru_cache(maxsize=256)
 def engine_rule(engine: str, version: str | None) -> EngineRule:
-    """The newest row of an engine that is not newer than `version`; the newest of all if no version is stated."""
+    """The newest row of an engine that is not newer than `version`; without a version the row for that case."""
     wanted = parse_version(version)
     rows = [row for row in data_rows("engines.csv") if row["engine"] == engine]
-    row = [r for r in rows if parse_version(r["from_version"]) <= wanted][-1]
+    unstated = [row for row in rows if row["from_version"] == _UNSTATED]
+    dated = [row for row in rows if row["from_version"] != _UNSTATED]
+    day = _build_date(version)
+    if unstated and version is None:
+        row = unstated[0]
+    elif day:
+        row = [r for r in dated if r["from_date"] <= day or r is dated[0]][-1]
+    else:
+        row = [r for r in dated if parse_version(r["from_version"]) <= wanted][-1]
     return EngineRule(
         engine=engine,
         memory_rule=row["memory_rule"],  # type: ignore[arg-type]
@@ -90,11 +101,18 @@ def engine_rule(engine: str, version: str | None) -> EngineRule:
         vendors=frozenset(row["vendors"].split()),
         minimum_capability=float(row["minimum_capability"]),
         source=row["source"],
+        fused_experts=engine != "vllm" or row["from_version"] != "0",
     )
 
 
+def _build_date(version: str | None) -> str:
+    """The year and month that stand for a version, such as 2024-11; '' if the version is not a date."""
+    found = re.match(r"20\d\d-\d\d", (version or "").strip())
+    return found[0] if found else ""
+
+
 def parse_version(version: str | None) -> tuple[int, ...]:
-    """A version as numbers. Names without one (nightly builds) and dates count as the latest."""
+    """A version as numbers. Names without one (nightly builds) and years count as the latest."""
     found = re.match(r"[vb]?(\d+)((?:\.\d+)*)", (version or "").strip())
     if not found:
         return _LATEST

@@ -12,7 +12,7 @@ from typing import Any
 
 from catalog.types import Accelerator
 from planner.attention import CACHE_BYTES
-from planner.engines import EngineRule, engine_rule
+from planner.engines import NEWEST, EngineRule, engine_rule
 from planner.links import Link, link_of
 from planner.model_config import ModelSpec
 from planner.parallel import Layout, illegal
@@ -30,8 +30,8 @@ from planner.speed import Speed, SpeedInputs, decode_terms_ms, serve_speed
 from planner.weights import GIB, WeightFormat, WeightPlan, plan_weights, weight_format
 
 # The model's error band: a verdict closer to the limit than this is `tight`.
-TIGHT_GIB = 1.0
-TIGHT_SHARE = 0.02
+TIGHT_GIB = 1.5
+TIGHT_SHARE = 0.025
 _FP16_KINDS = frozenset({"bf16", "fp32"})
 _BLOCK_FP8 = 128
 
@@ -63,7 +63,11 @@ class ServingCase:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What of an estimate depends on model, card, split and engine only: memory parts and speed inputs."""
+    """What of an estimate depends on model, card, split and engine only: memory parts and speed inputs.
+
+    `lean_gib` is what the newest version of the engine would leave to the cache beyond the cautious figures that stand
+    for an unstated one; it counts for speed, never for the verdict.
+    """
 
     rule: EngineRule
     plan: WeightPlan
@@ -73,6 +77,7 @@ class Shard:
     inputs: SpeedInputs
     weight_path: Support
     reasons: tuple[dict[str, Any], ...]
+    lean_gib: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +126,11 @@ def shard_of(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: tuple[Any,
         tokens = max(tokens, context)
     need = cache_need(spec, rule, layout, CACHE_BYTES[kv_cache], tokens)
     activations = activation_gib(spec, rule, layout.tp, min(tokens, 65536), rule.max_sequences(gpu))
+    newest = engine_rule(engine, version or NEWEST)
+    lean = activations - activation_gib(spec, newest, layout.tp, min(tokens, 65536), newest.max_sequences(gpu))
     captured = graphs_gib(spec, rule, layout) if graphs else 0.0
     inputs = _speed_inputs(spec, gpu, layout, plan, need, form, path, rule, tokens, graphs, interconnect)
-    return Shard(rule, plan, need, activations, captured, inputs, path, tuple(reasons))
+    return Shard(rule, plan, need, activations, captured, inputs, path, tuple(reasons), max(0.0, lean))
 
 
 def split_group(spec: ModelSpec, form: WeightFormat) -> int:
@@ -203,7 +210,7 @@ def _speed_inputs(
         link=link_of(gpu, max(1, layout.gpus // layout.nodes), interconnect),
         eager=not graphs or rule.engine == "transformers",
         vendor=gpu.vendor,
-        interconnected=layout.gpus > 1,
+        legacy=rule.engine == "vllm" and not rule.chunked_prefill,
         chunk_tokens=max(512, min(tokens, 16384)),
     )
 
@@ -267,7 +274,7 @@ def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: Serving
         speed = serve_speed(
             shard.inputs,
             concurrency=case.concurrency,
-            capacity=_running_capacity(case, available, shard, gpu) * layout.dp,
+            capacity=_running_capacity(case, available + shard.lean_gib * GIB, shard, gpu) * layout.dp,
             input_tokens=case.input_tokens,
             output_tokens=case.output_tokens,
             cached_share=case.prefix_cache_share,
@@ -332,7 +339,7 @@ def _judge(memory: Memory, reasons: list[dict[str, Any]]) -> tuple[bool, str]:
         reasons.append(_short("kv_exceeds_memory", fixed + memory.one_sequence_gib, room))
     elif memory.required_gib > room:
         reasons.append(_short("concurrency_exceeds_memory", memory.required_gib, room))
-        return not blocked, "no"
+        return not blocked, "tight" if not blocked and -memory.headroom_gib < band / 2 else "no"
     elif not blocked:
         return True, "fits" if memory.headroom_gib >= band else "tight"
     return False, "no"

@@ -22,6 +22,7 @@ _HALF = 2
 _GRAPH_MOE_GIB = 0.3
 _GRAPH_LATENT_GIB = 0.4
 # Engines that allocate as they go report their own sum, without the CUDA context.
+_PAGED = frozenset({"full", "sliding", "chunked"})
 _OWN_SUM_RULES = frozenset({"allocated"})
 
 
@@ -101,11 +102,26 @@ def cache_need(
         per_token = group.token_bytes(element_bytes, tp) * stage
         state += group.sequence_state_bytes(tp) * stage
         window = _held_window(group, rule, batched_tokens)
+        per_token *= _group_padding(spec, group, rule)
         if window is None:
             growing += per_token
         else:
             windows.append((window, per_token))
     return CacheNeed(growing, tuple(windows), state, rule.page_tokens)
+
+
+def _group_padding(spec: ModelSpec, group: CacheGroup, rule: EngineRule) -> float:
+    """vLLM's hybrid allocator deals layers out in groups as large as the smallest kind; the last group is padded.
+
+    Source: _get_kv_cache_groups_uniform_page_size in https://github.com/vllm-project/vllm/blob/main/vllm/v1/core/kv_cache_utils.py
+    """
+    if rule.engine != "vllm" or not rule.chunked_prefill:
+        return 1.0
+    counts = [g.layers for g in spec.cache if g.kind in _PAGED]
+    if len(counts) < 2 or group.kind not in _PAGED:
+        return 1.0
+    size = max(counts) if max(counts) < min(counts) * 1.25 else min(counts)
+    return math.ceil(group.layers / size) * size / group.layers
 
 
 def _held_window(group: CacheGroup, rule: EngineRule, batched_tokens: int) -> int | None:
@@ -142,7 +158,9 @@ def activation_gib(spec: ModelSpec, rule: EngineRule, tp: int, batched_tokens: i
     experts = 0.0
     if spec.moe_intermediate:
         width = spec.moe_intermediate / tp
-        experts = batched_tokens * _HALF * spec.experts_per_token * (max(2 * width, spec.hidden) + width)
+        routed = spec.experts_per_token * (max(2 * width, spec.hidden) + width)
+        unfused = 3 * spec.experts * spec.moe_intermediate
+        experts = batched_tokens * _HALF * (routed if rule.fused_experts else unfused)
     dense = max(spec.intermediate if spec.budget.dense_mlp else 0, spec.shared_intermediate)
     forward = batched_tokens * _HALF * (rule.hidden_factor * spec.hidden + 3 * dense / tp) + experts
     sampler = sequences * spec.vocab * rule.sampler_bytes + batched_tokens * _HALF * spec.hidden + experts

@@ -63,7 +63,7 @@ class SpeedInputs:
     link: Link
     eager: bool
     vendor: str
-    interconnected: bool
+    legacy: bool
     chunk_tokens: int
 
 
@@ -126,7 +126,8 @@ def fixed_us(inputs: SpeedInputs, batch: float, k: Coefficients) -> float:
     per_layer *= k[f"engine_{inputs.engine}"]
     if inputs.eager:
         per_layer += k["eager_layer_us"] * inputs.layers
-    return per_layer + k["step_us"] + k["sequence_us"] * batch + (inputs.pp - 1) * k["stage_us"]
+    step = k["step_us"] + (k["legacy_step_us"] if inputs.legacy else 0.0)
+    return per_layer + step + k["sequence_us"] * batch + (inputs.pp - 1) * k["stage_us"]
 
 
 def _stream_and_arithmetic_ms(inputs: SpeedInputs, batch: float, k: Coefficients) -> tuple[float, float]:

@@ -19,10 +19,10 @@ GIB = 2**30
 _HALF = 2.0
 # vLLM pads the vocabulary of embedding and output layer to a multiple of 64 (VocabParallelEmbedding).
 _VOCAB_PAD = 64
-# MXFP4 kernels pad: Triton and CUTLASS the expert width to a multiple of 256, Marlin the hidden size to 128 as well
+# MXFP4 kernels pad the hidden size to a multiple of 256, Marlin also a rank's expert width to one of 128
 # (vllm/model_executor/layers/quantization/mxfp4.py).
-_MXFP4_WIDTH_PAD = 256
-_MXFP4_HIDDEN_PAD = 128
+_MXFP4_WIDTH_PAD = 128
+_MXFP4_HIDDEN_PAD = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,10 @@ def _edge_share(spec: ModelSpec) -> float:
 def _expert_padding(spec: ModelSpec, form: WeightFormat, marlin: bool) -> float:
     if form.name != "mxfp4" or not spec.moe_intermediate:
         return 1.0
-    width = math.ceil(spec.moe_intermediate / _MXFP4_WIDTH_PAD) * _MXFP4_WIDTH_PAD / spec.moe_intermediate
+    hidden = math.ceil(spec.hidden / _MXFP4_HIDDEN_PAD) * _MXFP4_HIDDEN_PAD / spec.hidden
     if not marlin:
-        return width
-    return width * math.ceil(spec.hidden / _MXFP4_HIDDEN_PAD) * _MXFP4_HIDDEN_PAD / spec.hidden
+        return hidden
+    return hidden * math.ceil(spec.moe_intermediate / _MXFP4_WIDTH_PAD) * _MXFP4_WIDTH_PAD / spec.moe_intermediate
 
 
 def _scaled(parts: dict[str, float], true_bytes: float, spec: ModelSpec, form: WeightFormat) -> dict[str, float]:
