@@ -32,7 +32,7 @@ _NAMED = ("provider", "via", "region", "cpu_arch")
 @language_options
 @click.pass_context
 def command(
-    ctx: click.Context, sort: tuple[str, ...], limit: int | None, columns: str | None, form: str, lang: str,
+    ctx: click.Context, /, sort: tuple[str, ...], limit: int | None, columns: str | None, form: str, lang: str,
     currency: str, **filters: Any,
 ) -> int:  # fmt: skip
     """List offers, cheapest per GPU first.

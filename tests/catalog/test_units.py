@@ -1,0 +1,113 @@
+"""Prices as pages write them, exact amounts, and what they come to per hour."""
+
+import math
+from decimal import Decimal as D
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.units import decimal_of, gpu_price_hour, hours_in, instance_price_hour, number_in, read_price
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency", "unit", "scope"),
+    [
+        ("$10.00", "10.00", "USD", None, None),
+        ("$0.00122 /s", "0.00122", "USD", "second", None),
+        ("0,75 EUR/h ex. VAT", "0.75", "EUR", "hour", None),
+        ("1.50 EUR/hour ex. VAT", "1.50", "EUR", "hour", None),
+        ("1.234,56 EUR/Monat", "1234.56", "EUR", "month", None),
+        ("EUR 2,488.00 / month", "2488.00", "EUR", "month", None),
+        ("12 345,67 €/month", "12345.67", "EUR", "month", None),
+        ("$$52.80", "52.80", "USD", None, None),
+        ("$2 .0000/ 1 hour", "2.0000", "USD", "hour", None),
+        ("$88.490000119 / 1 hour", "88.490000119", "USD", "hour", None),
+        ("₹351 / GPU-hr", "351", "INR", "hour", "gpu"),
+        ("$3.40 /GPU/hour", "3.40", "USD", "hour", "gpu"),
+        ("$2.50/hr per GPU", "2.50", "USD", "hour", "gpu"),
+        ("$0.10833 per minute", "0.10833", "USD", "minute", None),
+        ("$1,234", "1234", "USD", None, None),
+        ("2.99", "2.99", None, None, None),
+    ],
+)
+def test_price_texts(text, amount, currency, unit, scope):
+    price = read_price(text)
+    assert (price.amount, price.currency, price.unit, price.scope) == (D(amount), currency, unit, scope)
+    assert not price.lower_bound
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        None,
+        "N/A",
+        "-",
+        "—",
+        "Contact us",
+        "Contact sales",
+        "Sold out",
+        "coming soon",
+        "$0",
+        "0.00",
+        "$-1.50",
+        "free",
+    ],
+)
+def test_not_a_price(text):
+    assert read_price(text) is None
+
+
+def test_from_is_a_lower_bound():
+    assert read_price("from $2.49").lower_bound
+    assert read_price("Starting at $2.49/hr").lower_bound
+    assert read_price("As low as $1.10").lower_bound
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "NaN", "Infinity", None, True, "", "abc", "N/A*"])
+def test_decimal_of_refuses_what_is_no_number(value):
+    assert decimal_of(value) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "exact"), [("1.890000", "1.890000"), (6.6198, "6.6198"), (60, "60"), (D("1E-8"), "1E-8")]
+)
+def test_decimal_of_is_exact(value, exact):
+    assert decimal_of(value) == D(exact)
+
+
+@given(st.decimals(min_value="0.0001", max_value="99999", places=4))
+@settings(max_examples=80, deadline=None)
+def test_a_number_reads_back_in_both_ways_of_writing(amount):
+    english = f"{amount:,.4f}"
+    continental = english.replace(",", " ").replace(".", ",")
+    assert number_in(f"${english} / hour") == amount
+    assert number_in(f"{continental} EUR") == amount
+
+
+@pytest.mark.parametrize(
+    ("price", "unit", "scope", "count", "days", "hourly"),
+    [
+        ("6.6198", "hour", "instance", 2, 0, "6.6198"),
+        ("3.49", "hour", "gpu", 8, 0, "27.92"),
+        ("0.11033", "minute", "instance", 2, 0, "6.6198"),
+        ("0.001097", "second", "gpu", 1, 0, "3.9492"),
+        ("2.4", "day", "instance", 1, 0, "0.1"),
+        ("730", "month", "instance", 1, 0, "1"),
+        ("8760", "term", "instance", 1, 365, "1"),
+        ("26280", "term", "gpu", 4, 1095, "4"),
+    ],
+)
+def test_hourly(price, unit, scope, count, days, hourly):
+    assert instance_price_hour(D(price), unit, scope, count, days).quantize(D("0.0000001")) == D(hourly)
+
+
+def test_a_term_needs_a_commitment():
+    with pytest.raises(ValueError, match="commitment_days"):
+        hours_in("term", 0)
+
+
+def test_price_per_whole_gpu_of_a_slice():
+    assert math.isclose(gpu_price_hour(D("0.454"), 1, D("0.16667")), 2.72394, rel_tol=1e-5)
+    assert gpu_price_hour(D(1), 0, D(1)) is None
