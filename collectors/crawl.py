@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from collectors.errors import Cancelled, FetchError, Retriable, scrub
 
@@ -148,8 +149,20 @@ def fetch_all(
         document = walk.fetch(step)
         if document is not None and follow is not None:
             trail, bodies = step.trail | {step.key}, step.bodies | {document.sha256}
-            waiting.extend(_Step(request, trail, bodies) for request in follow(document) if request.url)
+            led_to = [_with_headers_of(step.request, request) for request in follow(document) if request.url]
+            waiting.extend(_Step(request, trail, bodies) for request in led_to)
     documents = walk.in_full()
     if not documents:
         raise walk.failure()
     return FetchedSet(documents, complete=not walk.notes, notes=tuple(walk.notes))
+
+
+def _with_headers_of(origin: Request, request: Request) -> Request:
+    """A request that states no headers, with those of the one that led to it: `follow` is given no keys.
+
+    Only for the same scheme and host: a key is never carried to another server.
+    """
+    here, there = urlsplit(origin.url), urlsplit(request.url)
+    if request.headers or (here.scheme, here.netloc) != (there.scheme, there.netloc):
+        return request
+    return replace(request, headers=origin.headers)

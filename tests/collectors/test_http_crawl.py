@@ -173,3 +173,23 @@ def test_unchanged_is_the_whole_set_or_none_of_it(local_server, local_fetcher):
 
     with_pages = fetch_all(local_fetcher(validators=known), requests("/a"), next_link, max_documents=50)
     assert bodies(with_pages) == [["a"]], "an unchanged first page says nothing about the pages behind it"
+
+
+def test_the_pages_of_one_host_are_asked_for_with_the_first_pages_headers(local_server, local_fetcher):
+    page(local_server, "/a", [1], "/b")
+    page(local_server, "/b", [2])
+    keyed = Request(f"{BASE}/a", headers={"X-Api-Key": "a-secret-value"})
+    fetch_all(local_fetcher(), [keyed], next_link, max_documents=50)
+    assert [r.headers.get("x-api-key") for r in local_server.received] == ["a-secret-value"] * 2
+
+
+def test_a_key_is_not_carried_to_another_host(local_server, local_fetcher):
+    page(local_server, "/a", [1])
+    page(local_server, "/b", [2])
+    keyed = Request(f"{BASE}/a", headers={"X-Api-Key": "a-secret-value"})
+
+    def follow(document):
+        return [Request(f"{BASE.replace('https', 'http')}/b")] if document.url.endswith("/a") else []
+
+    fetch_all(local_fetcher(), [keyed], follow, max_documents=50)
+    assert [r.headers.get("x-api-key") for r in local_server.received][1:] in ([], [None])
