@@ -27,6 +27,7 @@ from catalog.names import resolve
 from catalog.types import Document, GpuInterconnect
 from catalog.units import decimal_of, read_price
 from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.meters import add_free_egress
 from collectors.pages import (
     Terms,
     add_cell,
@@ -136,8 +137,7 @@ def _read_page(rows: RowBuilder, document: Document) -> tuple[list[_Listed], lis
             ]
     if not listed:
         changed(document, "tr[data-plan] td[data-label='VRAM/GPU']", f"no instance rows in {document.url}")
-    if re.search(r"\bno egress fees\b", soup.get_text(" "), re.IGNORECASE):
-        rows.surcharge(document, "egress", 0, "gb")
+    add_free_egress(rows, document, text_of(soup.body))
     return listed, clusters
 
 

@@ -21,15 +21,26 @@ _METERS: tuple[tuple[str, SurchargeKind, str, str], ...] = (
 )
 
 
-def add_meters(rows: RowBuilder, document: Document, lines: Iterable[tuple[str, str]]) -> None:
+STORAGE: frozenset[SurchargeKind] = frozenset({"block_storage", "object_storage"})
+METERS: frozenset[SurchargeKind] = STORAGE | {"cpu", "memory"}
+
+
+def add_meters(
+    rows: RowBuilder,
+    document: Document,
+    lines: Iterable[tuple[str, str]],
+    kinds: frozenset[SurchargeKind] = METERS,
+) -> None:
     """Add the processor, memory and storage meters among (label, price text) lines, once per kind.
+
+    `kinds` leaves out processor and memory where the page's lines of them are instances of their own.
 
     Meters per second or minute become prices per hour, exactly; storage is taken per month only.
     """
     seen: set[str] = set()
     for label, text in lines:
         for words, kind, needs, unit in _METERS:
-            if not re.search(words, label, re.IGNORECASE):
+            if kind not in kinds or not re.search(words, label, re.IGNORECASE):
                 continue
             found = read_price(text)
             if found and kind not in seen and re.search(needs, text, re.IGNORECASE):
@@ -71,3 +82,16 @@ def _free_gb(text: str) -> Decimal | None:
     step = Decimal(1024 if found.group(3) else 1000)
     gb = Decimal(found.group(1)) * (step if found.group(2).casefold() == "t" else 1)
     return (gb * 2**30 / 10**9).quantize(Decimal("0.001")) if found.group(3) else gb
+
+
+_FREE_EGRESS = re.compile(
+    r"\b(?:no|zero|free)\s+(?:data\s+)?(?:egress|ingress/egress|bandwidth)\b"
+    r"|\begress\b[^.<]{0,40}\b(?:free|no charge)\b",
+    re.IGNORECASE,
+)
+
+
+def add_free_egress(rows: RowBuilder, document: Document, text: str) -> None:
+    """Add an egress price of zero where a page says in words that traffic is free."""
+    if _FREE_EGRESS.search(text):
+        rows.surcharge(document, "egress", 0, "gb")

@@ -11,7 +11,7 @@ from catalog.names import resolve
 from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
 from catalog.units import read_price, unit_in
 from collectors.rows import GpuRead, RowBuilder
-from collectors.shapes import shape_of
+from collectors.shapes import Shape, shape_of
 
 CellState = Literal["priced", "on_request", "unavailable", "absent", "unreadable"]
 
@@ -183,18 +183,25 @@ def add_sizes(
 ) -> None:
     """Add one offer per size that a provider documents for what it prices per GPU (`<provider>-shapes.csv`).
 
-    A label that states a number of GPUs ("8x H100") is that one size.
+    A label that states a number of GPUs ("8x H100") is that one size; what has no price is listed once.
     `per_gpu` holds the share of the host that comes with each GPU (vcpu_count, memory_gib, local_storage_gb).
     """
     found = resolve(label, memory_gb=memory_gb, form_factor=form_factor)
-    shape = shape_of(provider, found.gpu)
+    shape = shape_of(provider, slug(label), found.gpu)
     stated = found.gpu_count
-    for count in (stated,) if stated else shape.gpu_counts:
+    sizes = (stated,) if stated else shape.gpu_counts
+    for count in sizes if cell_state(text) == "priced" else sizes[:1]:
         share: dict[str, Any] = {name: value and value * count for name, value in (per_gpu or {}).items()}
         name = label if stated else f"{label} x{count}"
         add_cell(
             rows, document,
             GpuRead(label=label, gpu=shape.product, count=count, memory_gb=memory_gb, form_factor=form_factor),
             text, Terms(terms.unit, "gpu" if count > 1 and not stated else terms.scope, terms.currency),
-            sku=slug(name), instance_type=name, gpu_interconnect=shape.wiring(count), **share, **offer_fields,
+            sku=slug(name), instance_type=name, gpu_interconnect=shape.wiring(count), **share,
+            **_network(shape, count), **offer_fields,
         )  # fmt: skip
+
+
+def _network(shape: Shape, count: int) -> dict[str, Any]:
+    """The node network of a shape; single GPUs cut from a node are not on it."""
+    return {"network_option": shape.network_option, "rdma": True} if shape.network_option and count > 1 else {}

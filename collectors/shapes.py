@@ -15,12 +15,14 @@ from catalog.types import GpuInterconnect
 class Shape:
     """GPUs per instance that a provider documents for one label, how they are wired, and which product it is.
 
-    `product` is the slug where the documentation is more exact than the label on the price list, else None.
+    `product` is the slug where the documentation is more exact than the label on the price list, else None;
+    `network_option` is what joins whole nodes ("infiniband"), '' where the documentation names nothing.
     """
 
     gpu_counts: tuple[int, ...] = (1,)
     gpu_interconnect: GpuInterconnect = "unknown"
     product: str | None = None
+    network_option: str = ""
 
     def wiring(self, gpu_count: int) -> GpuInterconnect:
         """How the GPUs of one instance are joined; one GPU has nothing to be joined to."""
@@ -29,7 +31,7 @@ class Shape:
 
 @cache
 def shapes(provider: str) -> Mapping[str, Shape]:
-    """GPU slug (or family) to the sizes sold; empty for a provider without a table."""
+    """GPU slug, family or slug of the page's label to the sizes sold; empty for a provider without a table."""
     source = files("collectors").joinpath("data", f"{provider}-shapes.csv")
     if not source.is_file():
         return {}
@@ -39,14 +41,16 @@ def shapes(provider: str) -> Mapping[str, Shape]:
                 tuple(int(n) for n in r["gpu_counts"].split()),
                 _interconnect(r["gpu_interconnect"]),
                 r["product"] or None,
+                r.get("network_option") or "",
             )
             for r in csv.DictReader(lines)
         }
 
 
-def shape_of(provider: str, gpu: str | None) -> Shape:
-    """The sizes of one product; a single GPU where the provider's table does not hold it."""
-    return shapes(provider).get(gpu or "", Shape())
+def shape_of(provider: str, *keys: str | None) -> Shape:
+    """The sizes of one product by the first key that the table holds (a label's slug, a GPU); else a single GPU."""
+    known = shapes(provider)
+    return next((known[key] for key in keys if key and key in known), Shape())
 
 
 def _interconnect(word: str) -> GpuInterconnect:
