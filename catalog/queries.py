@@ -115,3 +115,33 @@ def known_documents(catalog: Catalog, provider: str) -> tuple[str | None, list[d
     state = catalog.rows("SELECT document_hash FROM provider_state WHERE provider = ?", [provider])
     documents = catalog.rows("SELECT * FROM fetch_state WHERE provider = ? ORDER BY url", [provider])
     return (state[0]["document_hash"] if state else None), documents
+
+
+def stored_offers(catalog: Catalog, source: str) -> list[dict[str, Any]]:
+    """The open offers of one collector as last published: offer_id, gpu, currency and price_hour (native)."""
+    return catalog.rows(
+        """SELECT offer_id, gpu, currency, price_hour FROM current
+        WHERE source = ? AND closed_at IS NULL ORDER BY offer_id""",
+        [source],
+    )
+
+
+def cross_check(catalog: Catalog, tolerance: float = 0.10) -> list[dict[str, Any]]:
+    """Where a second source disagrees with a provider's own rows by more than `tolerance`.
+
+    Compared per provider, GPU, GPU count, region and purchase option, on the lowest price per GPU and hour of each.
+    """
+    return catalog.rows(
+        """WITH priced AS (
+            SELECT provider, via, gpu, gpu_count, region, purchase_option, min(price_usd_gpu_hour) AS usd
+            FROM v_offers WHERE price_usd_gpu_hour IS NOT NULL AND gpu IS NOT NULL AND commitment_days = 0
+            GROUP BY ALL
+        )
+        SELECT own.provider, own.gpu, own.gpu_count, own.region, own.purchase_option,
+               own.usd AS own_usd_gpu_hour, other.via AS second_source, other.usd AS second_usd_gpu_hour,
+               100 * (own.usd / other.usd - 1) AS difference_pct
+        FROM priced own JOIN priced other USING (provider, gpu, gpu_count, region, purchase_option)
+        WHERE own.via = '' AND other.via <> '' AND abs(own.usd / other.usd - 1) > ?
+        ORDER BY abs(difference_pct) DESC, own.provider, own.gpu""",
+        [tolerance],
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Any
 
 import click
 
-from catalog.errors import CatalogMissing, GpuBazaarError, StoreError
+from catalog.errors import GpuBazaarError, StoreError
 from catalog.home import Home
-from catalog.queries import exchange_rates
+from catalog.queries import exchange_rates, stored_offers
 from catalog.reader import reading
 from catalog.types import Document, OfferRow, Rejection, Surcharge
 from interfaces import exits
-from interfaces.options import home_of
+from interfaces.options import format_option, home_of
 from interfaces.render import dumps, note, print_rows
 
 TABLE_COLUMNS = ("instance_type", "region", "gpu", "gpu_count", "gpu_memory_gb", "purchase_option", "commitment_days",
                  "price", "currency", "price_unit", "price_scope", "price_usd_gpu_hour", "availability")  # fmt: skip
+
+CHECK_COLUMNS = ("provider", "verdict", "reachable", "row_count", "rejected_count", "unmapped", "new_gpus", "gone_gpus",
+                 "appeared_count", "vanished_count", "median_price_ratio", "reference", "note")  # fmt: skip
 
 
 @click.group("collector")
@@ -52,6 +56,93 @@ def parse(ctx: click.Context, provider: str, files: tuple[Path, ...], form: str)
         if result["error"]:
             note(f"error: {result['error']['message']}")
     return exits.UNEXPECTED if result["error"] else exits.OK
+
+
+@command.command("new")
+@click.argument("name")
+@click.option("--url", required=True, help="The provider's price source, https.")
+@click.option("--to", "root", type=click.Path(path_type=Path, file_okay=False, exists=True), default=Path(),
+              help="The checkout (default: this folder).")  # fmt: skip
+def new(name: str, url: str, root: Path) -> None:
+    """Start a provider: its file, its test, and its first fixture, fetched from --url."""
+    from collectors.scaffold import scaffold
+
+    for path in scaffold(root, name, url):
+        click.echo(str(path))
+    fixture = _first_fixture(root / "fixtures" / name, name, url)
+    if fixture is not None:
+        click.echo(str(fixture))
+    note(f"next: name the document's keys in collectors/{name}.py, then `pytest -k {name}`; see CONTRIBUTING.md")
+
+
+def _first_fixture(folder: Path, name: str, url: str) -> Path | None:
+    from urllib.parse import urlsplit
+
+    from collectors.contract import Request
+    from collectors.errors import FetchError
+    from collectors.http import Fetcher, fetch_map_from
+    from collectors.recording import write_document
+
+    try:
+        with Fetcher(
+            provider=name,
+            allowed_hosts=frozenset({urlsplit(url).hostname or ""}),
+            fetch_map=fetch_map_from(os.environ.get("GPUBAZAAR_FETCH_MAP", "")),
+        ) as fetcher:
+            return write_document(folder, fetcher.fetch(Request(url, name="prices")))
+    except FetchError as problem:
+        note(f"note: no fixture yet ({problem}); save one later with `gpubazaar record {name}`")
+        return None
+
+
+@command.command("check")
+@click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
+@click.option("--all", "everything", is_flag=True, help="Every provider.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(1, 3600), default=60.0, show_default=True)
+@format_option()
+@click.pass_context
+def check(
+    ctx: click.Context, providers: tuple[str, ...], everything: bool, timeout_s: float, form: str
+) -> int:  # fmt: skip
+    """Fetch live, parse, validate, and compare with the last good run (or the fixtures). Stores nothing.
+
+    Says per PROVIDER whether it is reachable, which keys and columns appeared or vanished, new GPU names, price
+    shifts, and a verdict: as expected, drifted, broken, or skipped for want of a key.
+    """
+    from jobs.check import check as check_one
+
+    if bool(providers) == everything:
+        raise click.UsageError("name providers, or pass --all")
+    from collectors.registry import collector, collectors_by_provider
+
+    chosen = [collector(p) for p in providers] or [c for c in collectors_by_provider().values() if c.on_demand]
+    home = home_of(ctx)
+    results = []
+    for one in chosen:
+        result = check_one(one, _last_good(home, one.provider), timeout_s=timeout_s)
+        results.append({**dataclasses.asdict(result), "shape_appeared": result.shape.appeared,
+                        "shape_vanished": result.shape.vanished})  # fmt: skip
+        _describe(result)
+    print_rows(results, CHECK_COLUMNS, form, envelope={"warnings": []})
+    return exits.SOME_FAILED if any(r["verdict"] == "broken" for r in results) else exits.OK
+
+
+def _describe(result: Any) -> None:
+    """What a person needs to see beside the table: the changes themselves."""
+    for text in result.shape.vanished[:10]:
+        note(f"{result.provider}: vanished {text}")
+    for text in result.shape.appeared[:10]:
+        note(f"{result.provider}: appeared {text}")
+    for text in result.changed_offers[:20]:
+        note(f"{result.provider}: {text}")
+
+
+def _last_good(home: Home, provider: str) -> list[dict[str, Any]]:
+    try:
+        with reading(home) as catalog:
+            return stored_offers(catalog, provider)
+    except StoreError:
+        return []
 
 
 def _parsed(chosen: Any, documents: Sequence[Document], rates: Mapping[str, Decimal]) -> dict[str, Any]:
@@ -102,5 +193,5 @@ def _rates(home: Home) -> dict[str, Decimal]:
     try:
         with reading(home) as catalog:
             return {c: Decimal(str(r["usd_per_unit"])) for c, r in exchange_rates(catalog).items()}
-    except (CatalogMissing, StoreError):
+    except StoreError:
         return {}

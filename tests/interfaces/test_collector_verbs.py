@@ -1,0 +1,90 @@
+"""`collector new`, `collector check` and `record` against a local server, as a contributor runs them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from collectors.fixtures import fixture_documents, fixture_root
+
+ROOT = Path(__file__).parents[2]
+
+
+def serve_fixtures(server, provider, *, edit=lambda document: document.body):
+    """Serve a provider's fixtures at the paths of their own addresses; returns the fetch map for its hosts."""
+    from urllib.parse import urlsplit
+
+    hosts = set()
+    for document in fixture_documents(provider):
+        parts = urlsplit(document.url)
+        hosts.add(f"{parts.scheme}://{parts.hostname}")
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        server.text(target, edit(document), content_type="text/xml")
+    return ",".join(f"{host}={server.url}" for host in hosts)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A small checkout to scaffold into."""
+    root = tmp_path / "checkout"
+    (root / "tests" / "collectors").mkdir(parents=True)
+    (root / "collectors").mkdir()
+    shutil.copy(ROOT / "collectors" / "contract.py", root / "collectors" / "contract.py")
+    return root
+
+
+def test_new_writes_a_collector_that_compiles_and_says_what_is_next(run_cli, checkout):
+    done = run_cli("collector", "new", "acme_gpu", "--url", "https://acme.invalid/prices", "--to", str(checkout))
+    assert done.returncode == 0, done.stderr
+    written = (checkout / "collectors" / "acme_gpu.py").read_text()
+    compile(written, "acme_gpu.py", "exec")
+    assert 'provider = "acme_gpu"' in written
+    assert "@" not in written.replace("@dataclass", "")
+    assert "record acme_gpu" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "word"),
+    [
+        ("Acme", "https://a.example/x", "Acme"),
+        ("acme", "http://a.example/x", "https"),
+        ("scaleway", "https://a.b/c", ""),
+    ],
+)
+def test_new_refuses_bad_names_and_addresses(run_cli, checkout, name, url, word):
+    if name == "scaleway":
+        (checkout / "collectors" / "scaleway.py").write_text("# there already\n")
+    done = run_cli("collector", "new", name, "--url", url, "--to", str(checkout))
+    assert done.returncode == 2
+    assert word in done.stderr
+    if name == "scaleway":
+        assert (checkout / "collectors" / "scaleway.py").read_text() == "# there already\n"
+
+
+def test_check_says_as_expected_for_the_documents_it_knows(run_cli, local_server):
+    mapped = serve_fixtures(local_server, "ecb")
+    done = run_cli("collector", "check", "ecb", "--format", "json", GPUBAZAAR_FETCH_MAP=mapped)
+    row = json.loads(done.stdout)["rows"][0]
+    assert (row["verdict"], row["reachable"]) == ("as expected", True), done.stderr
+    assert done.returncode == 0
+
+
+def test_check_says_broken_where_the_source_is_gone(run_cli, local_server):
+    done = run_cli("collector", "check", "ecb", "--format", "json",
+                   GPUBAZAAR_FETCH_MAP=f"https://www.ecb.europa.eu={local_server.url}")  # fmt: skip
+    row = json.loads(done.stdout)["rows"][0]
+    assert row["verdict"] == "broken"
+    assert done.returncode == 5
+
+
+def test_record_writes_the_body_and_a_sidecar(run_cli, local_server, tmp_path):
+    mapped = serve_fixtures(local_server, "ecb")
+    target = tmp_path / "recorded"
+    done = run_cli("record", "ecb", "--to", str(target), GPUBAZAAR_FETCH_MAP=mapped)
+    assert done.returncode == 0, done.stderr
+    meta = json.loads((target / "eurofxref-daily.meta.json").read_text())
+    assert meta["provenance"] == "recorded"
+    assert meta["url"].startswith("https://www.ecb.europa.eu/")
+    body = (target / "eurofxref-daily.xml").read_bytes()
+    assert body == (fixture_root() / "ecb" / "eurofxref-daily.xml").read_bytes()
