@@ -152,8 +152,7 @@ class Exchange:
             raise FetchError(message, hop.url, None, hop.secrets) from None
         except (httpx.HTTPError, OSError) as problem:
             self._job.check()
-            why = str(problem) or type(problem).__name__
-            raise Retriable(f"{hop.shown} cannot be fetched: {why}", hop.url, None, hop.secrets) from None
+            raise Retriable(f"{hop.shown} {_plainly(problem, host)}", hop.url, None, hop.secrets) from None
         if answer.status in {429, 503} and (asked_s := retry_after_s(answer)) is not None:
             self._rules.pace.hold(host, asked_s)
         return answer
@@ -210,6 +209,23 @@ def _redirected(hop: Hop, url: str, status: int, *, same_host: bool) -> Hop:
             message = f"{hop.shown} redirects a {method} with a body to {scrub(url)}; not sent there"
             raise Blocked(message, hop.url, status, hop.secrets, reason="host")
     return Hop(method, url, headers, body, hop.secrets, hop.max_decoded_bytes)
+
+
+def _plainly(problem: Exception, host: str) -> str:
+    """Why a connection failed, in words that say what to look at."""
+    text = str(problem) or type(problem).__name__
+    low = text.casefold()
+    if any(
+        mark in low for mark in ("name or service not known", "name resolution", "nodename nor servname", "getaddrinfo")
+    ):
+        return f"cannot be reached: no network, or the name {host} does not resolve"
+    if "refused" in low:
+        return f"cannot be reached: {host} refused the connection"
+    if "unreachable" in low:
+        return f"cannot be reached: no route to {host}"
+    if "certificate" in low:
+        return f"cannot be trusted: {text}"
+    return f"cannot be fetched: {text}"
 
 
 def _waited_for(problem: httpx.TimeoutException, timeout: httpx.Timeout) -> str:
