@@ -63,6 +63,15 @@ class Refreshed:
     fetch_state: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
 
 
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """How many rows a run brought: stored, refused, and with a GPU name outside the table."""
+
+    row_count: int = 0
+    rejected_count: int = 0
+    unmapped_count: int = 0
+
+
 class Writer:
     """The open live file. Made by `writing`."""
 
@@ -107,6 +116,19 @@ class Writer:
             WHERE source = ? AND closed_at IS NULL ORDER BY offer_id""",
             [provider],
         )
+
+    def stored_counts(self, provider: str) -> RowCounts:
+        """The provider's open offers, and the other counts of the run that stored them."""
+        open_offers = scalar(
+            self._connection, "SELECT count(*) FROM live.current WHERE source = ? AND closed_at IS NULL", [provider]
+        )
+        rows = rows_of(
+            self._connection,
+            "SELECT rejected_count, unmapped_count FROM live.provider_state WHERE provider = ?",
+            [provider],
+        )
+        state = rows[0] if rows else {}
+        return RowCounts(open_offers, state.get("rejected_count") or 0, state.get("unmapped_count") or 0)
 
     def dollar_rates(self) -> dict[str, Decimal]:
         """US dollars per unit of each currency, by its newest dated rate."""

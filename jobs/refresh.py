@@ -2,47 +2,42 @@
 
 Fetching and parsing need no lock. Afterwards one writer stores every run in its own transaction (exchange rates first,
 because the price bands of the others are in dollars) and publishes a snapshot. A provider that fails or is held keeps
-its last good rows.
+its last good rows. A provider that another process is refreshing is not fetched twice: its result is shared.
 """
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from catalog.errors import CatalogMissing, ConfigurationError, GpuBazaarError
+from catalog.errors import CatalogMissing, StoreBusy
 from catalog.home import Home
-from catalog.queries import known_documents
-from catalog.reader import Catalog, reading
+from catalog.queries import provider_health
+from catalog.reader import reading
 from catalog.types import Outcome
 from catalog.writer import ProviderFacts, Writer, writing
 from collectors.contract import Collector
-from collectors.errors import CredentialsMissing
 from collectors.fixtures import recorded_providers
-from collectors.http import Pace, Validator
 from collectors.registry import collector, collectors_by_provider
-from jobs.collect import Collected, KnownDocuments, collect_live, collect_recorded
+from jobs.attempts import Announce, Attempt, Source, collect, other_mode, prepare
+from jobs.flight import claimed, landed
 from jobs.store_run import RunClock, store
 
-Source = Literal["live", "recorded"]
-Announce = Callable[[str, str], None]
-
-MAX_WORKERS = 8
 WRITE_SECONDS = 30.0
-_log = logging.getLogger("gpubazaar.refresh")
+STOPPED = "stopped before it finished"
+# A result that another process fetched so shortly before we asked is as good as one of our own.
+SHARED_AGE = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderResult:
-    """How one provider's refresh ended; `note` is in plain words."""
+    """How one provider's refresh ended; `note` is in plain words. `shared`: another process had begun it before."""
 
     provider: str
     outcome: Outcome
@@ -52,6 +47,8 @@ class ProviderResult:
     unmapped_count: int = 0
     changed_count: int = 0
     run_id: str = ""
+    seconds: float = 0.0
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +63,6 @@ class Report:
     def troubled(self) -> bool:
         """Whether a provider failed or was held; one skipped for want of a key is no trouble."""
         return any(r.outcome in {"failed", "held"} for r in self.results)
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One provider on its way: what it was asked, and what came of it."""
-
-    collector: Collector
-    started_at: datetime
-    future: Future[Collected] | None = None
-    failure: str = ""
-    skipped: bool = False
-    known: KnownDocuments = field(default_factory=KnownDocuments)
 
 
 def chosen_collectors(names: Iterable[str], source: Source) -> list[Collector]:
@@ -120,18 +105,23 @@ def refresh(
     Raises:
         UnknownName: no such provider.
         ConfigurationError: the home holds the other kind of data.
-        StoreBusy: another process is writing and does not finish.
+        StoreBusy: another process is writing, or refreshing the same providers, and does not finish.
+        StoreError: the data folder cannot be written.
     """
     picked = chosen_collectors(names, source)
     say = announce or _silent
-    attempts = _prepare(home, picked, source, replace_mode)
     deadline = time.monotonic() + timeout_s
-    _collect(attempts, source, deadline, say, stop)
-    with writing(home, timeout_s=max(seconds_left(deadline), WRITE_SECONDS)) as writer:
-        _claim(writer, source, replace_mode)
-        writer.set_providers(_facts(c) for c in collectors_by_provider().values())
-        results = [_store(writer, attempt, source, say) for attempt in _rates_first(attempts)]
-        snapshot = writer.publish()
+    asked_at = datetime.now(UTC)
+    home.ensure()
+    results: list[ProviderResult] = []
+    snapshot = None
+    with claimed(home, (c.provider for c in picked)) as flight:
+        mine = [c for c in picked if c.provider in flight.mine]
+        if mine:
+            attempts = prepare(home, mine, source, replace_mode=replace_mode)
+            collect(attempts, source, deadline, say, stop)
+            results, snapshot = _write(home, attempts, source, deadline, say, replace_mode=replace_mode)
+    results += _await_others(home, flight.others, asked_at, deadline, stop, alone=not flight.mine)
     order = [c.provider for c in picked]
     return Report(tuple(sorted(results, key=lambda r: order.index(r.provider))), snapshot, datetime.now(UTC))
 
@@ -140,105 +130,76 @@ def _silent(provider: str, what: str) -> None:
     del provider, what
 
 
-def _prepare(home: Home, picked: Sequence[Collector], source: Source, replace_mode: bool) -> list[_Attempt]:
-    """Refuse a home of the other kind, and remember what the last run knew, before anything is fetched."""
-    now = datetime.now(UTC)
-    attempts = [_Attempt(c, now) for c in picked]
-    try:
-        with reading(home) as catalog:
-            if not _other_mode(catalog.mode(), source, replace_mode):
-                for attempt in attempts:
-                    attempt.known = _known(catalog, attempt.collector.provider)
-    except CatalogMissing:
-        pass  # nothing known yet: everything is fetched in full
-    return attempts
+def _write(
+    home: Home, attempts: Sequence[Attempt], source: Source, deadline: float, say: Announce, *, replace_mode: bool
+) -> tuple[list[ProviderResult], Path | None]:
+    stopped = [a for a in attempts if a.cancelled]
+    finished = sorted((a for a in attempts if not a.cancelled), key=lambda a: a.collector.kind != "rates")
+    results = [ProviderResult(a.collector.provider, "skipped", STOPPED) for a in stopped]
+    if not finished:
+        return results, None
+    with writing(home, timeout_s=max(seconds_left(deadline), WRITE_SECONDS)) as writer:
+        if other_mode(writer.mode, source, replace_mode=replace_mode):
+            writer.clear()
+        writer.set_mode(source)
+        writer.set_providers(_facts(c) for c in collectors_by_provider().values())
+        results += [_store(writer, attempt, source, say) for attempt in finished]
+        snapshot = writer.publish()
+    return results, snapshot
 
 
-def _known(catalog: Catalog, provider: str) -> KnownDocuments:
-    digest, states = known_documents(catalog, provider)
-    validators = {s["url"]: Validator(s["etag"] or "", s["last_modified"] or "", s["sha256"]) for s in states}
-    return KnownDocuments(digest, validators)
-
-
-def _other_mode(mode: str | None, source: Source, replace_mode: bool) -> bool:
-    """Whether the home's data is of the other kind and shall be replaced."""
-    if mode in {None, source}:
-        return False
-    if replace_mode:
-        return True
-    flag = "--replace-live" if source == "recorded" else "--replace-recorded"
-    raise ConfigurationError(
-        f"this home holds {mode} data, and a home is live or recorded, never both. Choose another folder with "
-        f"GPUBAZAAR_HOME, or pass {flag} to replace what is there."
+def _store(writer: Writer, attempt: Attempt, source: Source, say: Announce) -> ProviderResult:
+    finished_at = attempt.finished_at or datetime.now(UTC)
+    clock = RunClock(_run_id(attempt), attempt.started_at, finished_at, source)
+    stored = store(
+        writer, attempt.collector, attempt.collected, clock, failure=attempt.failure, skipped=attempt.skipped
     )
-
-
-def _claim(writer: Writer, source: Source, replace_mode: bool) -> None:
-    if _other_mode(writer.mode, source, replace_mode):
-        writer.clear()
-    writer.set_mode(source)
-
-
-def _collect(
-    attempts: Sequence[_Attempt], source: Source, deadline: float, say: Announce, stop: threading.Event | None
-) -> None:
-    """Run every provider in its own thread; what has not ended a little after the deadline counts as failed."""
-    halt = stop or threading.Event()
-    pace = Pace()
-    pool = ThreadPoolExecutor(max_workers=min(MAX_WORKERS, max(1, len(attempts))), thread_name_prefix="refresh")
-
-    def run(attempt: _Attempt) -> Collected:
-        say(attempt.collector.provider, "started")
-        if source == "recorded":
-            return collect_recorded(attempt.collector, known_hash=attempt.known.document_hash)
-        return collect_live(attempt.collector, known=attempt.known, deadline=deadline, pace=pace, stop=halt)
-
-    try:
-        for attempt in attempts:
-            attempt.future = pool.submit(run, attempt)
-        _, late = wait([a.future for a in attempts if a.future], timeout=seconds_left(deadline) + 2.0)
-        if late:
-            halt.set()
-            wait(late, timeout=3.0)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-    for attempt in attempts:
-        _settle(attempt)
-
-
-def _settle(attempt: _Attempt) -> None:
-    """Turn an attempt's exception into words. The one place where any error of a provider is caught."""
-    future = attempt.future
-    if future is None or not future.done() or future.cancelled():
-        attempt.failure = "did not finish in time"
-        return
-    problem = future.exception()
-    if problem is None:
-        return
-    if isinstance(problem, CredentialsMissing):
-        attempt.skipped = True
-        attempt.failure = str(problem)
-    elif isinstance(problem, GpuBazaarError):
-        attempt.failure = str(problem)
-    else:
-        _log.error("unexpected error in %s", attempt.collector.provider, exc_info=problem)
-        attempt.failure = f"unexpected {type(problem).__name__}: {problem}"
-
-
-def _rates_first(attempts: Iterable[_Attempt]) -> list[_Attempt]:
-    return sorted(attempts, key=lambda a: a.collector.kind != "rates")
-
-
-def _store(writer: Writer, attempt: _Attempt, source: Source, say: Announce) -> ProviderResult:
-    clock = RunClock(_run_id(attempt), attempt.started_at, datetime.now(UTC), source)
-    collected = attempt.future.result() if attempt.future and not attempt.failure else None
-    stored = store(writer, attempt.collector, collected, clock, failure=attempt.failure, skipped=attempt.skipped)
     say(attempt.collector.provider, stored.run.outcome)
     run = stored.run
     return ProviderResult(
         run.provider, run.outcome, run.reason, run.row_count, run.rejected_count, run.unmapped_count,
-        stored.changed_count, run.run_id,
+        stored.changed_count, run.run_id, (finished_at - attempt.started_at).total_seconds(),
     )  # fmt: skip
+
+
+def _await_others(
+    home: Home, providers: Sequence[str], asked_at: datetime, deadline: float, stop: threading.Event | None, *,
+    alone: bool,
+) -> list[ProviderResult]:  # fmt: skip
+    """The results of providers that another process was refreshing when this refresh began.
+
+    Raises:
+        StoreBusy: none of the providers asked for was free, and one did not end in time.
+    """
+    late = [p for p in providers if not landed(home, p, deadline, stop)]
+    if late and alone:
+        raise StoreBusy(
+            f"{', '.join(late)} in {home.path}: another process is refreshing and did not finish in time. "
+            "Its result will be used when it has; try again then."
+        )
+    found = _published(home, providers)
+    results = []
+    for provider in providers:
+        row = found.get(provider)
+        tried_at = row["last_attempt_at"] if row else None
+        if provider in late or row is None or tried_at is None or tried_at < asked_at - SHARED_AGE:
+            note = "another process was refreshing it and did not finish"
+            results.append(ProviderResult(provider, "failed", note, shared=True))
+            continue
+        note = "; ".join(filter(None, (row["note"], "shared with another refresh")))
+        counts = row["row_count"], row["rejected_count"], row["unmapped_count"]
+        results.append(ProviderResult(provider, row["outcome"], note, *counts, shared=True))
+    return results
+
+
+def _published(home: Home, providers: Sequence[str]) -> dict[str, dict[str, Any]]:
+    if not providers:
+        return {}
+    try:
+        with reading(home) as catalog:
+            return {row["provider"]: row for row in provider_health(catalog, providers)}
+    except CatalogMissing:
+        return {}
 
 
 def seconds_left(deadline: float) -> float:
@@ -246,7 +207,7 @@ def seconds_left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 
-def _run_id(attempt: _Attempt) -> str:
+def _run_id(attempt: Attempt) -> str:
     return f"{attempt.collector.provider}-{attempt.started_at:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from catalog.types import Document, OfferRow, Outcome, Provenance, Rejection, Run
 from catalog.validate import check_rows
-from catalog.writer import Refreshed, Writer
+from catalog.writer import Refreshed, RowCounts, Writer
 from collectors.contract import Collector, Parsed
 from collectors.rows import with_usd
 from jobs.collect import Collected
@@ -52,7 +52,10 @@ def store(
     if collected is None:
         return _finish(writer, collector, clock, "skipped" if skipped else "failed", failure)
     if collected.parsed is None:
-        return _finish(writer, collector, clock, "unchanged", "documents unchanged", collected=collected)
+        return _finish(
+            writer, collector, clock, "unchanged", "documents unchanged", collected=collected,
+            counts=writer.stored_counts(collector.provider),
+        )  # fmt: skip
     parsed = collected.parsed
     checked = check_rows(_in_dollars(parsed.rows, writer.dollar_rates()))
     rejections = (*parsed.rejections, *checked.rejections)
@@ -90,11 +93,13 @@ def _finish(
     parsed: Parsed | None = None,
     rows: Sequence[OfferRow] = (),
     rejections: Sequence[Rejection] = (),
+    counts: RowCounts | None = None,
 ) -> Stored:
+    counts = counts or RowCounts(len(rows), len(rejections), len(parsed.unmapped) if parsed else 0)
     run = Run(
         run_id=clock.run_id, provider=collector.provider, started_at=clock.started_at, finished_at=clock.finished_at,
-        outcome=outcome, row_count=len(rows), rejected_count=len(rejections),
-        unmapped_count=len(parsed.unmapped) if parsed else 0, complete=bool(collected and collected.complete),
+        outcome=outcome, row_count=counts.row_count, rejected_count=counts.rejected_count,
+        unmapped_count=counts.unmapped_count, complete=bool(collected and collected.complete),
         reason=reason, collector_version=collector.version,
     )  # fmt: skip
     provenance: Provenance = collected.provenance if collected else ("live" if clock.source == "live" else "recorded")
