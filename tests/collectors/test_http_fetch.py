@@ -269,5 +269,5 @@ def test_requests_to_one_host_keep_their_interval(local_server, local_fetcher):
 
 
 def test_unreachable_server_is_retriable(local_fetcher):
-    with pytest.raises(Retriable, match="cannot be fetched"):
+    with pytest.raises(Retriable, match="refused the connection"):
         local_fetcher(fetch_map={BASE: "http://127.0.0.1:1"}).fetch(Request(f"{BASE}/a"))
