@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from catalog.accelerators import accelerators
 from catalog.types import OfferRow, Quote, Rejection
 
 
@@ -45,14 +46,12 @@ def bands() -> Mapping[str, Band]:
 
 
 def band_of(gpu: str | None) -> Band:
-    """The band of a slug, of its family (the slug without its last parts), or the general one."""
+    """The band of a slug or family, of the slug's family, or the general one."""
     known = bands()
-    name = gpu or "*"
-    while name:
-        if name in known:
-            return known[name]
-        name = name.rpartition("-")[0]
-    return known["*"]
+    if gpu is None:
+        return known["*"]
+    facts = accelerators().get(gpu)
+    return known.get(gpu) or (known.get(facts.family) if facts else None) or known["*"]
 
 
 def check_rows(rows: Iterable[OfferRow]) -> Checked:
