@@ -140,8 +140,7 @@ def _add_sizes(
     for count in shape.gpu_counts:
         add_cell(
             rows, document, GpuRead(label=label, gpu=shape.product, count=count), price, terms, purchase_option=option,
-            commitment_days=days, flags=["term_not_stated"] if option == "reserved" and not days else [],
-            sku=slug(cells["item"], f"x{count}"), instance_type=f"{cells['item']} x{count}",
+            commitment_days=days, sku=slug(cells["item"], f"x{count}"), instance_type=f"{cells['item']} x{count}",
             vcpu_count=None if tray or vcpus is None else vcpus * count,
             memory_gib=None if tray or ram is None else ram * count,
             gpu_interconnect=shape.wiring(count),

@@ -66,7 +66,8 @@ def add_cell(
 
     "Contact sales" gives an offer without a price (flag on_request); "sold out" and "coming soon" one without a price
     that is unavailable; a dash or "N/A" means that this option is not sold and gives nothing. "from $2.49" keeps the
-    price with the flag from_price: the true price may be higher.
+    price with the flag from_price: the true price may be higher. A reserved price whose term the source does not name
+    cannot be compared with any other and is listed without a price (flag term_not_stated).
     """
     state = cell_state(text)
     if state == "absent":
@@ -76,6 +77,8 @@ def add_cell(
         rows.reject("not_a_price", "price", text, sample=sku)
         return None
     odd = {"on_request": ["on_request"], "unavailable": ["not_obtainable"]}.get(state, [])
+    if offer_fields.get("purchase_option") == "reserved" and not offer_fields.get("commitment_days"):
+        found, odd = None, [*odd, "term_not_stated"]
     return rows.offer(
         document,
         gpu,
@@ -179,19 +182,23 @@ def add_sizes(
     memory_gb: float | None = None,
     form_factor: str | None = None,
     per_gpu: Mapping[str, float | None] | None = None,
+    single: Mapping[str, float | None] | None = None,
     **offer_fields: Any,
 ) -> None:
     """Add one offer per size that a provider documents for what it prices per GPU (`<provider>-shapes.csv`).
 
     A label that states a number of GPUs ("8x H100") is that one size; what has no price is listed once.
-    `per_gpu` holds the share of the host that comes with each GPU (vcpu_count, memory_gib, local_storage_gb).
+    `per_gpu` holds the share of the host that comes with each GPU (vcpu_count, memory_gib, local_storage_gb);
+    `single` the same where it holds for the single-GPU size only.
     """
     found = resolve(label, memory_gb=memory_gb, form_factor=form_factor)
     shape = shape_of(provider, slug(label), found.gpu)
     stated = found.gpu_count
     sizes = (stated,) if stated else shape.gpu_counts
-    for count in sizes if cell_state(text) == "priced" else sizes[:1]:
+    open_term = offer_fields.get("purchase_option") == "reserved" and not offer_fields.get("commitment_days")
+    for count in sizes if cell_state(text) == "priced" and not open_term else sizes[:1]:
         share: dict[str, Any] = {name: value and value * count for name, value in (per_gpu or {}).items()}
+        share.update((single or {}) if count == 1 else {})
         name = label if stated else f"{label} x{count}"
         add_cell(
             rows, document,

@@ -1,0 +1,71 @@
+"""fal: the GPU table of the public price page (serverless and compute).
+
+Documentation: https://fal.ai/pricing
+Fields: the table whose headers are GPU, VRAM, List Price, As low as; "$8.50/h" is USD per GPU-hour.
+
+Traps: the tables of model prices share the page and the class; "As low as" is the floor of contracts through sales
+with no term stated, so it is listed without a price and never as the on-demand price; footnote marks stand in cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from catalog.types import Document
+from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.pages import Terms, add_cell, gpu_memory_gb_in, slug
+from collectors.readers import changed, read_html, read_table
+from collectors.rows import GpuRead, RowBuilder
+
+PAGE = "https://fal.ai/pricing"
+
+
+class Fal(Collector):
+    """fal: serverless GPUs in USD."""
+
+    provider = "fal"
+    title = "fal"
+    home_page = PAGE
+    sources = (PAGE,)
+    kind = "page"
+    cadence_s: ClassVar[int] = 12 * HOUR_S
+    max_age_s: ClassVar[int] = 2 * DAY_S
+    terms_note = "List prices; lower ones are sold through sales."
+    expect = Expect(min_rows=3, gpus=frozenset({"h100", "h200"}))
+
+    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
+        """The price page."""
+        del keys
+        yield Request(PAGE, name="pricing")
+
+    def parse(self, documents: Sequence[Document]) -> Parsed:
+        """One offer per GPU at its list price, and one on request where a floor price is shown."""
+        rows = RowBuilder(self)
+        for document in documents:
+            tables = [read_table(node) for node in read_html(document).find_all("table")]
+            wanted = [
+                (table, {h.strip().casefold(): i for i, h in enumerate(table.headers)})
+                for table in tables
+                if {"gpu", "vram", "list price"} <= {h.strip().casefold() for h in table.headers}
+            ]
+            if not wanted:
+                changed(document, "th 'GPU', 'VRAM', 'List Price'")
+            for table, column in wanted:
+                for line in table.rows:
+                    _add_row(rows, document, {name: line[i] for name, i in column.items() if i < len(line)})
+        if not rows.row_count:
+            changed(documents[0], "tbody tr", f"no GPU rows in {PAGE}")
+        return rows.finish()
+
+
+def _add_row(rows: RowBuilder, document: Document, cells: Mapping[str, str]) -> None:
+    name = cells["gpu"]
+    gpu = GpuRead(label=name, count=1, memory_gb=gpu_memory_gb_in(cells.get("vram", "")))
+    terms = Terms("hour", "gpu", "USD")
+    common: dict[str, Any] = {"sku": slug(name), "instance_type": name}
+    add_cell(rows, document, gpu, cells.get("list price", ""), terms, tenancy="serverless", **common)
+    add_cell(
+        rows, document, gpu, cells.get("as low as", ""), terms, tenancy="serverless", purchase_option="reserved",
+        **common,
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""Hyperstack: the three GPU tables of the public price page (on demand, reservation, spot).
+
+Documentation: https://www.hyperstack.cloud/gpu-pricing (prices),
+https://docs.hyperstack.cloud/docs/hardware/flavors (sizes; "NVIDIA H100" is the PCIe card, "NVLink" its bridged pairs)
+Fields: GPU, VRAM (GB), Max pCPUs and RAM (GB) per GPU, "Pricing Per Hour" (USD per GPU-hour), "Starting from" in the
+reservation table; volumes per GB-hour and addresses per hour below.
+
+Traps: the three tables name the same GPUs at other prices, and the spot table calls the "NVIDIA H100" an "H100 PCIe";
+the reservation table has no specification columns and names no term, so its prices are listed as on request; a GPU is
+listed weeks before it can be rented; processor and RAM figures are maxima per GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from bs4 import Tag
+
+from catalog.types import Availability, Document, PurchaseOption
+from catalog.units import HOURS_PER_MONTH, read_price
+from collectors.cards import price_cards
+from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.meters import add_free_egress
+from collectors.pages import Terms, add_sizes, gpu_memory_gb_in, memory_gib_in, option_in, terms_in, whole_number_in
+from collectors.readers import Table, changed, read_html, read_table, text_of
+from collectors.rows import RowBuilder
+
+PAGE = "https://www.hyperstack.cloud/gpu-pricing"
+_ANNOUNCED = re.compile(r"coming|launch|available (?:in|from)|pre-?order|announced", re.IGNORECASE)
+_PRICE_HEADER = re.compile(r"pric|starting from|per hour|/\s*h", re.IGNORECASE)
+
+
+class Hyperstack(Collector):
+    """Hyperstack: GPU VMs in USD, on demand and spot; reservations on request."""
+
+    provider = "hyperstack"
+    title = "Hyperstack"
+    home_page = PAGE
+    sources = (PAGE,)
+    extra_hosts = ("hyperstack.cloud",)
+    kind = "page"
+    cadence_s: ClassVar[int] = 12 * HOUR_S
+    max_age_s: ClassVar[int] = 2 * DAY_S
+    billing_increment_s = MINUTE_S
+    terms_note = "A VM that is shut off is billed in full; a hibernated one only for storage and address."
+    expect = Expect(min_rows=10, gpus=frozenset({"h100-sxm-80gb", "h100-pcie-80gb", "rtx-a6000-48gb"}))
+
+    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
+        """The price page."""
+        del keys
+        yield Request(PAGE, name="gpu-pricing")
+
+    def parse(self, documents: Sequence[Document]) -> Parsed:
+        """One offer per row and documented size; volumes, addresses and traffic as surcharges."""
+        rows = RowBuilder(self)
+        for document in documents:
+            soup = read_html(document)
+            tables = [t for t in map(read_table, soup.find_all("table")) if t.headers and t.headers[0].strip() == "GPU"]
+            if not tables:
+                changed(document, "table th 'GPU'")
+            for table in tables:
+                _add_table(rows, document, table)
+            _add_surcharges(rows, document, soup)
+        if not rows.row_count:
+            changed(documents[0], "table tbody tr", f"no GPU rows in {PAGE}")
+        return rows.finish()
+
+
+def _option(table: Table, price_header: str) -> PurchaseOption | None:
+    """What a table sells, from its price header or the heading above it."""
+    heading = table.node.find_previous(re.compile(r"^h[1-6]$"))
+    words = option_in(price_header) or option_in(text_of(heading) if isinstance(heading, Tag) else "")
+    return words or ("reserved" if "starting from" in price_header.casefold() else None)
+
+
+def _add_table(rows: RowBuilder, document: Document, table: Table) -> None:
+    price = next((i for i, h in enumerate(table.headers) if i and _PRICE_HEADER.search(h)), None)
+    header = table.headers[price] if price is not None else ""
+    option = _option(table, header)
+    if price is None or option is None:
+        changed(document, "th 'Pricing Per Hour'", f"headers are {', '.join(table.headers)}")
+    vram, cpus, ram = table.column("VRAM"), table.column("CPU"), table.column("RAM", "GPU")
+    for line in table.rows:
+        terms = terms_in(header) or terms_in(line[price])
+        if terms is None and read_price(line[price]):
+            rows.reject("unit_missing", "price", line[price], sample=line[0])
+            continue
+        announced = bool(_ANNOUNCED.search(" ".join(line)))
+        availability: Availability = "unavailable" if announced else "unknown"
+        label = re.sub(
+            r"\s*\(?(?:coming|launching|available (?:in|from)|pre-?order|announced).*$",
+            "",
+            line[0],
+            flags=re.IGNORECASE,
+        )
+        extra: dict[str, Any] = {"flags": ["announced"]} if announced else {}
+        add_sizes(
+            rows, document, label, line[price], Terms(terms.unit if terms else "hour", "gpu", "USD"),
+            provider="hyperstack", memory_gb=gpu_memory_gb_in(line[vram]) if vram is not None else None,
+            single={
+                "vcpu_count": whole_number_in(line[cpus]) if cpus is not None else None,
+                "memory_gib": memory_gib_in(line[ram]) if ram is not None else None,
+            },
+            purchase_option=option, availability=availability, **extra,
+        )  # fmt: skip
+
+
+def _add_surcharges(rows: RowBuilder, document: Document, soup: Tag) -> None:
+    for card in price_cards(soup):
+        price = read_price(card.prices[0])
+        if price is None or card.is_gpu:
+            continue
+        hourly = "hour" in f"{card.label} {card.prices[0]}".casefold()
+        if re.search(r"\bSSD\b|volume", card.label, re.IGNORECASE) and hourly:
+            rows.surcharge(document, "block_storage", price.amount * HOURS_PER_MONTH, "gb_month")
+        elif re.search(r"public ip|ip address", card.label, re.IGNORECASE) and hourly:
+            rows.surcharge(document, "public_ipv4", price.amount, "hour")
+    add_free_egress(rows, document, text_of(soup.body))
