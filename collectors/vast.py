@@ -62,7 +62,7 @@ class Vast(Collector):
         "storage also while stopped. Interruptible instances are paused when outbid."
     )
     optional_key_env: ClassVar[tuple[str, ...]] = ("VAST_API_KEY",)
-    expect = Expect(min_rows=200, gpus=frozenset({"rtx-4090-24gb", "h100-sxm-80gb"}))
+    expect = Expect(min_rows=40, gpus=frozenset({"rtx-4090-24gb", "h100-sxm-80gb"}))
     max_documents = 400
 
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
