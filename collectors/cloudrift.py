@@ -13,20 +13,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, ClassVar
 
 from catalog.types import Document
 from catalog.units import decimal_of, gib_from_bytes
+from collectors.cents import check_cents, dollars
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 URL = "https://api.cloudrift.ai/api/v1/instance-types/list"
 API_VERSION = "2025-03-21"
-DOLLARS_PER_CENT = Decimal("0.01")
-LEAST_CENTS_PER_GPU = 5
-"""No GPU is that cheap: a list whose dearest price is below holds dollars, not cents."""
 
 
 class Cloudrift(Collector):
@@ -62,30 +59,20 @@ class Cloudrift(Collector):
             ]
             if not variants:
                 changed(document, "data/instance_types/variants", f"no variant with a GPU in {document.url}")
-            _check_unit(document, [variant for _, variant in variants])
+            if not any("cost_per_hour" in variant for _, variant in variants):
+                changed(document, "variants/cost_per_hour")
+            check_cents(
+                document, "variants/cost_per_hour", ((v.get("cost_per_hour"), v["gpu_count"]) for _, v in variants)
+            )
             for kind, variant in variants:
                 _add_variant(rows, document, kind, variant)
         return rows.finish()
-
-
-def _check_unit(document: Document, variants: Sequence[Mapping[str, Any]]) -> None:
-    per_gpu = [
-        cents / int(variant["gpu_count"])
-        for variant in variants
-        if (cents := decimal_of(variant.get("cost_per_hour"))) is not None and cents > 0
-    ]
-    if not any("cost_per_hour" in variant for variant in variants):
-        changed(document, "variants/cost_per_hour")
-    if per_gpu and max(per_gpu) < LEAST_CENTS_PER_GPU:
-        changed(document, "variants/cost_per_hour", f"at most {max(per_gpu)} per GPU: these are not US cents any more")
 
 
 def _add_variant(rows: RowBuilder, document: Document, kind: Mapping[str, Any], variant: Mapping[str, Any]) -> None:
     free = _counts(variant.get("available_nodes_per_dc"))
     installed = _counts(variant.get("nodes_per_dc"))
     places = sorted({*free, *installed})
-    stated = variant.get("cost_per_hour")
-    cents = decimal_of(stated)
     name = str(variant.get("name") or kind.get("name"))
     count = int(variant["gpu_count"])
     stock_of = dict.fromkeys(places, 0) | free if free or "available_nodes_per_dc" in variant else {}
@@ -102,7 +89,7 @@ def _add_variant(rows: RowBuilder, document: Document, kind: Mapping[str, Any], 
             ),
             sku=name,
             instance_type=name,
-            price=stated if cents is None else cents * DOLLARS_PER_CENT,
+            price=dollars(variant.get("cost_per_hour")),
             quote_kind="api_quote",
             availability="unknown" if nodes is None else "available" if nodes > 0 else "unavailable",
             stock_count=nodes,

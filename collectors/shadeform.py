@@ -1,0 +1,112 @@
+"""Shadeform: instances of many clouds at the clouds' own prices, with the stock of each region.
+
+Documentation: https://docs.shadeform.ai/api-reference/instances/instances-types (`GET /v1/instances/types`; the
+documented key is sent where there is one, the list also comes without).
+Fields used of `instance_types[]`: `cloud`, `shade_instance_type`, `cloud_instance_type`, `hourly_price` (US cents for
+the whole instance), `deployment_type` (vm, container, baremetal), `availability[]` (`region`, `available`,
+`display_name` "US, Wichita, KS"), `boot_time.max_boot_in_sec`, and `configuration`: `gpu_type` ("A100_80G"),
+`num_gpus`, `vram_per_gpu_in_gb`, `interconnect` ("pcie", "sxm5"), `nvlink`, `vcpus`, `memory_in_gb`, `storage_in_gb`.
+
+Traps: prices are cents; one type stands for all its regions, some of them sold out; "A100" is the 40 GB card unless the
+memory says otherwise. The provider of each row is the cloud below; Shadeform itself is named in `via`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from catalog.types import Document
+from catalog.units import decimal_of
+from collectors.cents import check_cents, dollars
+from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
+from collectors.countries import country_code, country_named
+from collectors.listing import whole_items
+from collectors.readers import need, read_json
+from collectors.resale import cloud_slug
+from collectors.rows import GpuRead, RowBuilder
+
+URL = "https://api.shadeform.ai/v1/instances/types"
+_TENANCIES = {"baremetal": "bare_metal", "bare_metal": "bare_metal"}
+
+
+class Shadeform(Collector):
+    """Shadeform: on-demand instances of other clouds."""
+
+    provider = "shadeform"
+    title = "Shadeform"
+    home_page = "https://www.shadeform.ai/instances"
+    sources = (URL,)
+    kind = "api"
+    cadence_s: ClassVar[int] = HOUR_S
+    max_age_s: ClassVar[int] = 3 * HOUR_S
+    terms_note = "Resells other clouds at their direct price; stock is per region."
+    optional_key_env: ClassVar[tuple[str, ...]] = ("SHADEFORM_API_KEY",)
+    expect = Expect(min_rows=20, gpus=frozenset({"rtx-a6000-48gb", "h100-sxm-80gb"}))
+
+    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
+        """All instance types, sold-out ones included."""
+        key = keys.get("SHADEFORM_API_KEY", "")
+        yield Request(URL, headers={"x-api-key": key} if key else {}, name="instance-types")
+
+    def parse(self, documents: Sequence[Document]) -> Parsed:
+        """One offer per instance type and region."""
+        rows = RowBuilder(self)
+        for document in documents:
+            listed = need(document, read_json(document), "instance_types", kind=list)
+            types = whole_items(rows, document, listed, "instance_types", "cloud", "hourly_price", "configuration")
+            check_cents(
+                document, "instance_types/hourly_price",
+                ((kind["hourly_price"], (kind["configuration"] or {}).get("num_gpus")) for kind in types),
+            )  # fmt: skip
+            for kind in types:
+                _add_type(rows, document, kind)
+        return rows.finish()
+
+
+def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> None:
+    shape = kind["configuration"] or {}
+    count = decimal_of(shape.get("num_gpus"))
+    if count is not None and count == 0:
+        return  # a CPU instance
+    places = [place for place in kind.get("availability") or () if isinstance(place, Mapping)]
+    own = str(kind.get("cloud_instance_type") or kind.get("shade_instance_type") or "")
+    vram, memory, disk = (decimal_of(shape.get(k)) for k in ("vram_per_gpu_in_gb", "memory_in_gb", "storage_in_gb"))
+    boot = decimal_of((kind.get("boot_time") or {}).get("max_boot_in_sec"))
+    vcpus = decimal_of(shape.get("vcpus"))
+    linked = shape.get("nvlink")
+    interconnect = "nvlink" if linked is True else "pcie" if linked is False else "unknown"
+    for place in places or [{}]:
+        region, available = str(place.get("region") or kind.get("region") or ""), place.get("available")
+        rows.offer(
+            document,
+            GpuRead(
+                label=f"{shape.get('gpu_type') or ''} {shape.get('interconnect') or ''}".strip(),
+                count=int(count) if count is not None else None,
+                memory_gb=float(vram) if vram else None,
+            ),
+            sku=f"{kind['cloud']}/{own}",
+            instance_type=str(kind.get("shade_instance_type") or own),
+            price=dollars(kind["hourly_price"]),
+            quote_kind="api_quote",
+            availability="unknown" if available is None else "available" if available else "unavailable",
+            provider=cloud_slug(str(kind["cloud"])),
+            via="shadeform",
+            region=region,
+            country=_country(region, str(place.get("display_name") or "")),
+            tenancy=_TENANCIES.get(str(kind.get("deployment_type")), "vm"),
+            vcpu_count=float(vcpus) if vcpus else None,
+            memory_gib=float(memory) if memory else None,
+            local_storage_gb=float(disk) if disk else None,
+            gpu_interconnect=interconnect if count and count > 1 else "unknown",
+            boot_time_s=int(boot) if boot else None,
+        )
+
+
+def _country(region: str, display_name: str) -> str | None:
+    """From "US, Wichita, KS", or from a region id such as "paris-france-5", "newyork-usa-1" or "us-west-1"."""
+    head = display_name.split(",", maxsplit=1)[0]
+    words = region.split("-")
+    parts = [*(words[start:-1] for start in range(1, len(words) - 1)), words[:1]]
+    named = (country_named(" ".join(part)) for part in parts)
+    return country_code(head) or next((code for code in named if code), None)
