@@ -39,7 +39,7 @@ from collectors.pages import (
     storage_gb_in,
     whole_number_in,
 )
-from collectors.readers import changed, need, read_html, read_json, text_of
+from collectors.readers import changed, need, read_html, read_json, tab_count, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://lambda.ai/pricing"
@@ -129,7 +129,7 @@ def _read_page(rows: RowBuilder, document: Document) -> tuple[list[_Listed], lis
         elif "vram/gpu" in labels:
             if _PRICE not in labels:
                 changed(document, "td[data-label='PRICE/GPU/HR']")
-            count = _tab_count(soup, table)
+            count = tab_count(soup, table)
             if count is None:
                 changed(document, "[role=tabpanel][aria-labelledby]", "a table of instances names no number of GPUs")
             listed += [
@@ -147,14 +147,6 @@ def _label(cell: Tag) -> str:
 
 def _cells(tr: Tag) -> dict[str, str]:
     return {_label(cell): text_of(cell) for cell in tr.select("[data-label]")}
-
-
-def _tab_count(soup: Tag, table: Tag) -> int | None:
-    """The number in the text of the tab that labels the table's panel: "8x" is 8."""
-    panel = table.find_parent(attrs={"role": "tabpanel"})
-    tab = soup.find(id=str(panel["aria-labelledby"])) if panel is not None and panel.get("aria-labelledby") else None
-    found = re.match(r"\s*(\d+)\s*x\b", text_of(tab) if isinstance(tab, Tag) else "", re.IGNORECASE)
-    return int(found.group(1)) if found else None
 
 
 def _add_instance(rows: RowBuilder, row: _Listed) -> None:

@@ -225,3 +225,29 @@ def json_after(text: str, start: int) -> Any:
         return decoder.raw_decode(text, opening.start())[0]
     except ValueError:
         return None
+
+
+def tab_count(soup: Tag, node: Tag) -> int | None:
+    """The number in the text of the tab that labels a node's panel (aria-labelledby): "8x" is 8; None without one."""
+    panel = node.find_parent(attrs={"role": "tabpanel"})
+    tab = soup.find(id=str(panel["aria-labelledby"])) if panel is not None and panel.get("aria-labelledby") else None
+    found = re.match(r"\s*(\d+)\s*x\b", text_of(tab) if isinstance(tab, Tag) else "", re.IGNORECASE)
+    return int(found.group(1)) if found else None
+
+
+def structured_data(soup: Tag) -> Iterator[Mapping[str, Any]]:
+    """Every object inside the page's `application/ld+json` scripts, outer ones first."""
+    for script in soup.find_all("script", type="application/ld+json"):
+        try:
+            yield from _objects(json.loads(script.string or "", parse_float=Decimal))
+        except ValueError:
+            continue
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _objects(item)
