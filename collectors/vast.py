@@ -68,7 +68,7 @@ class Vast(Collector):
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
         """One query per price band; with a key they are answered with up to 512 rows instead of 64."""
         key = keys.get("VAST_API_KEY", "")
-        headers = {"authorization": f"Bearer {key}"} if key else {}
+        headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
         uppers: tuple[float | None, ...] = (*PRICE_BANDS[1:], None)
         for low, high in zip(PRICE_BANDS, uppers, strict=True):
             yield search_request(band_query(low, high), f"offers-from-{low:g}", headers)

@@ -43,9 +43,8 @@ def band_query(low: float, high: float | None) -> Query:
 
 
 def search_request(query: Query, name: str, headers: Mapping[str, str]) -> Request:
-    """The request that sends a query."""
-    body = query_key(query).encode()
-    return Request(URL, "POST", {"content-type": "application/json", **headers}, body, name)
+    """The request that sends a query; one that follows an answer states no headers and gets those of the first."""
+    return Request(URL, "POST", headers, query_key(query).encode(), name)
 
 
 def query_key(query: Query) -> str:

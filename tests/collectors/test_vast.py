@@ -90,6 +90,8 @@ def test_the_key_is_sent_and_never_in_the_body():
     keyed = list(Vast().requests({"VAST_API_KEY": "topsecret"}))
     assert all(r.headers["authorization"] == "Bearer topsecret" and b"topsecret" not in r.body for r in keyed)
     assert all("authorization" not in r.headers for r in Vast().requests({}))
+    (more,) = Vast().follow(answer(cheapest_first(64), band_query(0.2, 0.4)))
+    assert not more.headers, "the fetcher sends a continuation with the headers of the first request"
 
 
 def test_bands_leave_no_gap():
