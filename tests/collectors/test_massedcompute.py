@@ -102,7 +102,13 @@ def test_the_unit_is_read_and_its_absence_rejected(page):
     assert not [r for r in result.rows if r.quote.price]
 
 
-@pytest.mark.parametrize(("old", "new"), [("-x ", "-by "), ("self.__next_f.push", "self.__other.push"), ("$$", "EUR ")])
+def test_another_currency_is_read_from_the_price(page):
+    result = COLLECTOR.parse([replaced(page, "$$", "EUR ")])
+    assert {r.quote.currency for r in result.rows if r.quote.price} == {"EUR"}
+    assert {r.quote.price_usd_hour for r in result.rows} == {None}
+
+
+@pytest.mark.parametrize(("old", "new"), [("-x ", "-by "), ("self.__next_f.push", "self.__other.push")])
 def test_another_payload_is_a_changed_page(page, old, new):
     with pytest.raises(LayoutChanged):
         COLLECTOR.parse([replaced(page, old, new)])
