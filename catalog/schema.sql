@@ -55,6 +55,9 @@ CREATE TABLE IF NOT EXISTS surcharges (
 
 CREATE TABLE IF NOT EXISTS exchange_rates (day DATE, currency VARCHAR, usd_per_unit DECIMAL(24, 12), source VARCHAR);
 
+-- What the scheduler noticed: missed and overlapping jobs, errors, jumps of the clock.
+CREATE TABLE IF NOT EXISTS scheduler_events (happened_at TIMESTAMPTZ, provider VARCHAR, event VARCHAR, detail VARCHAR);
+
 CREATE TABLE IF NOT EXISTS fetch_state (
     provider VARCHAR, url VARCHAR, request_hash VARCHAR, etag VARCHAR, last_modified VARCHAR, sha256 VARCHAR,
     fetched_at TIMESTAMPTZ

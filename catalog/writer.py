@@ -279,12 +279,20 @@ class Writer:
                  "consecutive_failures")  # fmt: skip
         self._insert("provider_state", [tuple(state.get(n) for n in names)])
 
+    def record_events(self, events: Sequence[tuple[datetime, str, str, str]]) -> None:
+        """Keep what the scheduler noticed: (when, provider or '', what, detail)."""
+        with transaction(self._connection):
+            self._insert("scheduler_events", events)
+
     def publish(self, now: datetime | None = None) -> Path:
         """Checkpoint the live file and publish an immutable snapshot of it; returns the snapshot's path."""
         with transaction(self._connection):
             load_accelerators(self._connection, "live")
             load_gpu_facts(self._connection, "live")
             self._connection.execute(f"DELETE FROM live.runs WHERE started_at < now() - INTERVAL '{_KEPT_RUNS}'")
+            self._connection.execute(
+                f"DELETE FROM live.scheduler_events WHERE happened_at < now() - INTERVAL '{_KEPT_RUNS}'"
+            )
         self._connection.execute("CHECKPOINT live")
         return publish(self._connection, self._home, now or datetime.now(UTC))
 
