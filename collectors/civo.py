@@ -94,7 +94,6 @@ def _add_size(rows: RowBuilder, document: Document, product: str, tr: Tag) -> No
         "vcpu_count": whole_number_in(text_of(cells.get("vcpu"))),
         "memory_gib": memory_gib_in(text_of(cells.get("ram"))),
         "local_storage_gb": storage_gb_in(text_of(cells.get("storage"))),
-        "gpu_interconnect": "none" if count == 1 else "nvlink" if re.search(r"\bSXM", label) else "unknown",
     }
     gpu = GpuRead(label=label, count=count, memory_gb=float(found.group(3)))
     add_cell(rows, document, gpu, _hourly(document, cells["on-demand price"]), _TERMS, **facts)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from bs4 import Tag
 
-from catalog.types import Document, GpuInterconnect, PurchaseOption
+from catalog.types import Document, PurchaseOption
 from collectors.cards import price_cards
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
 from collectors.meters import STORAGE, add_free_egress, add_meters
@@ -117,18 +117,15 @@ def _add_row(rows: RowBuilder, document: Document, region: str, cells: Mapping[s
         "memory_gib": memory_gib_in(cell("system ram")),
         "local_storage_gb": storage_gb_in(f"{storage} TB") if storage and "(tb)" in " ".join(cells) else None,
     }
-    wired: GpuInterconnect = (
-        "nvlink" if re.search(r"\bHGX\b|NVL72", name) and n > 1 else "none" if n == 1 else "unknown"
-    )
     gpu = GpuRead(label=name, count=n, memory_gb=memory)
     columns: tuple[tuple[PurchaseOption, str], ...] = (("on_demand", "on-demand price"), ("spot", "spot price"))
     for option, header in columns:
         add_cell(
             rows, document, gpu, cell(header), Terms("hour", "instance", "USD"), sku=slug(name), instance_type=name,
-            purchase_option=option, tenancy="bare_metal", gpu_interconnect=wired, **where, **node,
+            purchase_option=option, tenancy="bare_metal", **where, **node,
         )  # fmt: skip
     add_cell(
         rows, document, GpuRead(label=name, count=1, memory_gb=memory), cell("inference single gpu"),
         Terms("hour", "gpu", "USD"), sku=slug(name, "inference"), instance_type=f"{name} (inference, single GPU)",
-        tenancy="serverless", gpu_interconnect="none", **where,
+        tenancy="serverless", **where,
     )  # fmt: skip

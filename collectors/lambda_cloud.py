@@ -15,7 +15,6 @@ API's row is kept, because it is what is charged and carries the stock; a differ
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +23,7 @@ from typing import ClassVar
 from bs4 import Tag
 
 from catalog.names import resolve
-from catalog.types import Document, GpuInterconnect
+from catalog.types import Document
 from catalog.units import decimal_of, read_price
 from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
 from collectors.meters import add_free_egress
@@ -156,7 +155,7 @@ def _add_instance(rows: RowBuilder, row: _Listed) -> None:
         rows, row.document, GpuRead(label=row.plan, count=row.count, memory_gb=row.memory_gb), cells.get(_PRICE, ""),
         _TERMS, sku=sku, instance_type=f"{row.count}x {row.plan} {cells.get('vram/gpu', '')}".strip(),
         vcpu_count=whole_number_in(cells.get("vcpus", "")), memory_gib=memory_gib_in(cells.get("ram", "")),
-        local_storage_gb=storage_gb_in(cells.get("storage", "")), gpu_interconnect=_wired(row.plan, row.count),
+        local_storage_gb=storage_gb_in(cells.get("storage", "")),
     )  # fmt: skip
 
 
@@ -174,15 +173,8 @@ def _add_cluster_rows(rows: RowBuilder, document: Document, table: Tag) -> None:
             rows, document, GpuRead(label=plan, count=count),
             "Talk to our team" if state == "absent" else cells[_PRICE],  # the dash stands beside that button
             _TERMS, sku=slug(name), instance_type=name, purchase_option="reserved", commitment_days=days,
-            gpu_interconnect=_wired(plan, count), network_option="infiniband", rdma=True,
+            network_option="infiniband", rdma=True,
         )  # fmt: skip
-
-
-def _wired(plan: str, count: int) -> GpuInterconnect:
-    """SXM modules and HGX systems are NVLink boards; other labels do not say. One GPU is joined to nothing."""
-    if count == 1:
-        return "none"
-    return "nvlink" if re.search(r"\b(?:SXM\d*|HGX)", plan) else "unknown"
 
 
 def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -> set[tuple[str | None, int]]:
@@ -191,7 +183,7 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
     for name, entry in need(document, read_json(document), "data", kind=dict).items():
         kind = need(document, entry, "instance_type", kind=dict)
         specs = need(document, kind, "specs", kind=dict)
-        count = specs.get("gpus")
+        count = need(document, specs, "gpus")
         if name.startswith("cpu_") or count == 0:
             continue
         label = str(kind.get("gpu_description") or kind.get("description") or name)
@@ -207,7 +199,7 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
                 document, GpuRead(label=label, count=count), sku=name, instance_type=name,
                 price=stated if cents is None else cents / 100, region=region, quote_kind="api_quote", flags=flags,
                 availability="available" if region else "unavailable", vcpu_count=specs.get("vcpus"),
-                memory_gib=specs.get("memory_gib"), gpu_interconnect=_wired(label, count),
+                memory_gib=specs.get("memory_gib"),
                 local_storage_gb=float(specs["storage_gib"]) * 1.024**3 if specs.get("storage_gib") else None,
             )  # fmt: skip
     if not covered:

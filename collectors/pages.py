@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from catalog.accelerators import accelerator
 from catalog.names import resolve
 from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
 from catalog.units import read_price, unit_in
@@ -204,11 +205,28 @@ def add_sizes(
             rows, document,
             GpuRead(label=label, gpu=shape.product, count=count, memory_gb=memory_gb, form_factor=form_factor),
             text, Terms(terms.unit, "gpu" if count > 1 and not stated else terms.scope, terms.currency),
-            sku=slug(name), instance_type=name, gpu_interconnect=shape.wiring(count), **share,
-            **_network(shape, count), **offer_fields,
+            sku=slug(name), instance_type=name, **share, **_wiring(shape, count),
+            **offer_fields,
         )  # fmt: skip
 
 
-def _network(shape: Shape, count: int) -> dict[str, Any]:
-    """The node network of a shape; single GPUs cut from a node are not on it."""
-    return {"network_option": shape.network_option, "rdma": True} if shape.network_option and count > 1 else {}
+def _wiring(shape: Shape, count: int) -> dict[str, Any]:
+    """How the GPUs, and whole nodes, of a shape are joined, as far as it is documented; single GPUs are on no network."""
+    wired: dict[str, Any] = {} if shape.wiring(count) == "unknown" else {"gpu_interconnect": shape.wiring(count)}
+    if shape.network_option and count > 1:
+        wired.update(network_option=shape.network_option, rdma=True)
+    return wired
+
+
+def per_gpu_memory_gb(label: str, stated_gb: float | None, count: int) -> float | None:
+    """GPU memory per card where a source states the instance's total in some places and one card's in others.
+
+    The figure that fits a product of the label's name decides; None where neither does.
+    """
+    if stated_gb is None or count == 1:
+        return stated_gb
+    known = [accelerator(gpu).memory_gb for gpu in resolve(label).gpu_candidates]
+    for figure in (stated_gb / count, stated_gb):
+        if any(abs(figure - memory) <= 0.12 * memory for memory in known):
+            return figure
+    return None
