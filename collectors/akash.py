@@ -54,6 +54,8 @@ class Akash(Collector):
                 changed(document, "models", f"empty list in {document.url}")
             for model in models:
                 need(document, model, "model", kind=str)
+                need(document, model, "ram")
+                need(document, model, "interface")
                 _add(rows, document, model)
         return rows.finish()
 

@@ -118,7 +118,7 @@ def _interruption(document: Document, content: Mapping[str, Any]) -> dict[tuple[
     for entry in need(document, content, "ranges", kind=list):
         percent = re.findall(r"\d+(?:\.\d+)?", str(entry.get("label", "")))
         if percent:
-            buckets[int(entry["index"])] = (float(percent[-1]) / 100, ">" in str(entry["label"]))
+            buckets[int(need(document, entry, "index"))] = (float(percent[-1]) / 100, ">" in str(entry["label"]))
     found = {}
     for place, systems in need(document, content, "spot_advisor", kind=dict).items():
         for instance_type, entry in (systems.get("Linux") or {}).items():

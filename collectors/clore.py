@@ -21,7 +21,7 @@ from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.countries import country_code
 from collectors.pages import storage_gb_in
-from collectors.readers import changed, need, read_json
+from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 URL = "https://api.clore.ai/v1/marketplace"
@@ -63,6 +63,7 @@ class Clore(Collector):
                     _add_server(rows, document, server)
                 else:
                     rows.reject("server_unnamed", "id", None)
+            present_somewhere(document, servers, "servers", "id")
         return rows.finish()
 
 

@@ -60,6 +60,8 @@ class Crusoe(Collector):
             items = section.select(".pricing_gpu-item")
             if not items:
                 changed(document, ".pricing_gpu-item", f"no products in {document.url}")
+            if not section.select(".pricing_gpu-item .pricing-tag"):
+                changed(document, ".pricing_gpu-item .pricing-tag", "no product states its memory or form factor")
             for item in items:
                 _add_item(rows, document, item, options)
             lines = [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu]

@@ -29,8 +29,8 @@ from collectors.contract import DAY_S, MINUTE_S, Collector, Expect, Parsed, Requ
 from collectors.errors import LayoutChanged
 from collectors.gcp_machines import Machine, machine, machines
 from collectors.gcp_page import CALENDAR, COMMIT_1, COMMIT_3, ON_DEMAND, SPOT, Way, machine_lines
-from collectors.gcp_skus import Component, Model, read_sku
-from collectors.readers import changed, need, read_json
+from collectors.gcp_skus import Component, Model, read_sku, unit_price
+from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import RowBuilder
 
 PAGE = "https://cloud.google.com/products/compute/pricing/accelerator-optimized"
@@ -141,6 +141,8 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
         token = content.get("nextPageToken")
         if token and token not in asked:
             rows.incomplete("the next page of the SKU list was not fetched")
+        # The API may omit a zero; a key that no SKU has is another layout.
+        present_somewhere(document, map(unit_price, skus), "skus[].unitPrice", "units", "nanos")
         for sku in skus:
             need(document, sku, "description", kind=str)
             need(document, sku, "category", "usageType", kind=str)

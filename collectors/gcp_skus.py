@@ -54,6 +54,14 @@ class Component:
     unit: str
 
 
+def unit_price(sku: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The amount of a SKU's last tier: `units`, `nanos` and `currencyCode`; empty where it states none."""
+    expression = (sku.get("pricingInfo") or [{}])[-1].get("pricingExpression") or {}
+    rates = expression.get("tieredRates") or []
+    money = rates[-1].get("unitPrice", {}) if rates else {}
+    return money if isinstance(money, Mapping) else {}
+
+
 def read_sku(sku: Mapping[str, Any]) -> Component | None:
     """The component that a SKU prices, or None for one that no GPU machine is made of."""
     description = str(sku["description"])
@@ -70,8 +78,7 @@ def read_sku(sku: Mapping[str, Any]) -> Component | None:
         return None
     expression = (sku.get("pricingInfo") or [{}])[-1].get("pricingExpression") or {}
     unit = str(expression.get("usageUnit", ""))
-    rates = expression.get("tieredRates") or []
-    money = rates[-1].get("unitPrice", {}) if rates else {}
+    money = unit_price(sku)
     part, name = found
     return Component(
         part,

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 from catalog.types import Document
 from catalog.units import decimal_of
 from collectors.contract import DAY_S, Collector, Expect, Parsed, Request
-from collectors.readers import changed, need, read_json
+from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 PRICES_URL = "https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/?currencyCode=USD"
@@ -71,6 +71,7 @@ class Oci(Collector):
                 changed(document, "items", f"empty list in {document.url}")
             if any(isinstance(item, Mapping) and "products" in item for item in items):
                 shape_lists += 1
+                present_somewhere(document, items, "items", "name", "status", "products")
                 shapes += [shape for item in items if (shape := _shape(document, item)) is not None]
             else:
                 prices |= _prices(document, items)
@@ -83,6 +84,8 @@ class Oci(Collector):
                 rows.note("without the shape list the built-in table of shapes is used")
             shapes = list(_table_shapes(prices))
         _add_all(rows, shapes, prices)
+        if not rows.row_count:
+            changed(documents[0], "products/partNumber", "no shape names a part that the price list prices")
         return rows.finish()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NoReturn
@@ -86,6 +86,18 @@ def _has(value: Any, keys: Sequence[str]) -> bool:
             return False
         value = value[key]
     return True
+
+
+def present_somewhere(document: Document, records: Iterable[Any], path: str, *keys: str) -> None:
+    """Check that keys are not gone from every record of a list: a renamed key is a changed layout, not a missing value.
+
+    Raises:
+        LayoutChanged: no record has one of the keys; the message names it under `path`. An empty list passes.
+    """
+    objects = [record for record in records if isinstance(record, Mapping)]
+    for key in keys:
+        if objects and not any(key in record for record in objects):
+            changed(document, f"{path}/{key}")
 
 
 def read_html(document: Document) -> BeautifulSoup:

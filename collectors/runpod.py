@@ -27,7 +27,7 @@ from catalog.names import resolve
 from catalog.types import Availability, Document
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
-from collectors.readers import changed, need, read_json
+from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 GRAPHQL_URL = "https://api.runpod.io/graphql"
@@ -110,7 +110,9 @@ def _graphql_query() -> str:
 def _gpu_types(document: Document, answer: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(answer, Mapping) and answer.get("errors") and not answer.get("data"):
         changed(document, "data/gpuTypes", f"the query was refused: {str(answer['errors'])[:200]}")
-    yield from _listed(document, need(document, answer, "data", "gpuTypes", kind=list), "data/gpuTypes")
+    types = need(document, answer, "data", "gpuTypes", kind=list)
+    present_somewhere(document, types, "data/gpuTypes", "securePrice", "communityPrice")
+    yield from _listed(document, types, "data/gpuTypes")
 
 
 def _listed(document: Document, items: Sequence[Any], path: str) -> Iterator[Mapping[str, Any]]:

@@ -22,7 +22,7 @@ from collectors.cents import check_cents, dollars
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.countries import country_code, country_named
 from collectors.listing import whole_items
-from collectors.readers import need, read_json
+from collectors.readers import need, present_somewhere, read_json
 from collectors.resale import cloud_slug
 from collectors.rows import GpuRead, RowBuilder
 
@@ -59,6 +59,8 @@ class Shadeform(Collector):
                 document, "instance_types/hourly_price",
                 ((kind["hourly_price"], (kind["configuration"] or {}).get("num_gpus")) for kind in types),
             )  # fmt: skip
+            shapes = [kind["configuration"] for kind in types]
+            present_somewhere(document, shapes, "instance_types/configuration", "num_gpus", "gpu_type")
             for kind in types:
                 _add_type(rows, document, kind)
         return rows.finish()
@@ -69,6 +71,9 @@ def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> 
     count = decimal_of(shape.get("num_gpus"))
     if count is not None and count == 0:
         return  # a CPU instance
+    if count is None:
+        rows.reject("gpu_count", "num_gpus", shape.get("num_gpus"), sample=kind.get("shade_instance_type"))
+        return
     places = [place for place in kind.get("availability") or () if isinstance(place, Mapping)]
     own = str(kind.get("cloud_instance_type") or kind.get("shade_instance_type") or "")
     vram, memory, disk = (decimal_of(shape.get(k)) for k in ("vram_per_gpu_in_gb", "memory_in_gb", "storage_in_gb"))
@@ -82,7 +87,7 @@ def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> 
             document,
             GpuRead(
                 label=f"{shape.get('gpu_type') or ''} {shape.get('interconnect') or ''}".strip(),
-                count=int(count) if count is not None else None,
+                count=int(count),
                 memory_gb=float(vram) if vram else None,
             ),
             sku=f"{kind['cloud']}/{own}",
