@@ -10,16 +10,18 @@
                    "is": "gpu_count"}]}
 
 `match` selects exactly one row. Each evidence names a document and a place in it: `pointer` (RFC 6901 JSON pointer),
-`css` (selector, with `nth` for the nth match), `line` (1-based line of a text file) or `after` (the text that follows
-this unique text, for data embedded in scripts). `raw` must stand there. `is` says what it proves: `price` (with
-`unit`, `scope`, `currency`, `scale` such as 0.01 for cents, and `days` for a term), `gpu_count`, `gpu_memory_gb`, or
-any other field that it equals. Evidence of several prices is added up (a price composed of components) after
-multiplying each by its `times`.
+`css` (selector, with `nth` for the nth match), `line` (1-based line of a text file, or of the `member` of a zip file)
+or `after` (the text that follows this unique text, for data embedded in scripts). `raw` must stand there. `is` says
+what it proves: `price` (with `unit`, `scope`, `currency`, `scale` such as 0.01 for cents, and `days` for a term),
+`gpu_count`, `gpu_memory_gb`, or any other field that it equals. Evidence of several prices is added up (a price
+composed of components) after multiplying each by its `times`.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -49,7 +51,7 @@ def raw_at(document: Document, evidence: Mapping[str, Any]) -> str:
             raise EvidenceMissing(f"{document.name}: {evidence['css']} matches {len(found)} elements, asked for {nth}")
         return " ".join(found[nth].get_text(" ").split())
     if "line" in evidence:
-        lines = document.text().splitlines()
+        lines = _text(document, str(evidence.get("member", ""))).splitlines()
         number = int(evidence["line"])
         if not 0 < number <= len(lines):
             raise EvidenceMissing(f"{document.name} has {len(lines)} lines, asked for {number}")
@@ -60,6 +62,13 @@ def raw_at(document: Document, evidence: Mapping[str, Any]) -> str:
             raise EvidenceMissing(f"{document.name}: {mark!r} stands {text.count(mark)} times, must be unique")
         return text[text.index(mark) + len(mark) :][: int(evidence.get("within", len(str(evidence["raw"])) + 80))]
     raise EvidenceMissing(f"evidence names no place: {evidence}")
+
+
+def _text(document: Document, member: str) -> str:
+    if not member:
+        return document.text()
+    with zipfile.ZipFile(io.BytesIO(document.body)) as archive:
+        return archive.read(member).decode("utf-8", errors="replace")
 
 
 def _at_pointer(document: Document, pointer: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from catalog.errors import ConfigurationError
 from catalog.types import Document
 
-BODY_SUFFIXES = (".json", ".html", ".xml", ".csv", ".txt", ".md")
+BODY_SUFFIXES = (".json", ".html", ".xml", ".csv", ".txt", ".md", ".zip")
 
 
 @cache

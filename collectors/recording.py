@@ -15,7 +15,7 @@ from catalog.types import Document
 
 KEPT_HEADERS = ("content-type", "date", "etag", "last-modified", "link", "x-total-count")
 _SECRET_QUERY = re.compile(r"(?:api[_-]?key|^key$|token|secret|signature|password)", re.IGNORECASE)
-_SUFFIX = {"markdown": ".md", "json": ".json", "xml": ".xml", "html": ".html", "csv": ".csv"}
+_SUFFIX = {"markdown": ".md", "json": ".json", "xml": ".xml", "html": ".html", "csv": ".csv", "zip": ".zip"}
 
 
 def write_document(

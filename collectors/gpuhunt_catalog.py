@@ -1,0 +1,128 @@
+"""The public gpuhunt catalog of the dstack project, as a second source.
+
+Client and layout: https://github.com/dstackai/gpuhunt. Each provider is published by itself: `<provider>/version` names
+the newest version, `<provider>/<version>/catalog.zip` holds `<provider>.csv` with the columns instance_name, location,
+price (USD per instance-hour), cpu, memory (GB), gpu_count, gpu_name, gpu_memory (GB per GPU), spot, flags.
+
+Traps: gpu_name has no form factor and gpu_memory is not always per GPU; prices are rounded; rows of the calendar mode
+carry a flag and look like on demand (left out); the Google file does not agree with the Billing Catalog even so, and
+the RunPod file has a row per data centre and size: both are left out. CPU types have gpu_count 0.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from catalog.types import Document
+from catalog.units import decimal_of
+from collectors.contract import DAY_S, Collector, Expect, Parsed, Request
+from collectors.errors import LayoutChanged
+from collectors.readers import changed
+from collectors.regions import country_of
+from collectors.resale import cloud_slug
+from collectors.rows import RowBuilder
+from collectors.second_sources import FLAG, csv_rows, gpu_read, positive
+
+BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
+PROVIDERS = ("aws", "azure", "lambdalabs", "nebius", "oci", "verda")
+_COLUMNS = ("instance_name", "location", "price", "cpu", "memory", "gpu_count", "gpu_name", "gpu_memory", "spot")
+_VERSION = re.compile(r"[\w.-]{1,40}")
+_MAX_CSV_BYTES = 256 * 2**20
+
+
+class GpuhuntCatalog(Collector):
+    """gpuhunt's catalogs of six clouds, under `via`."""
+
+    provider = "gpuhunt_catalog"
+    title = "gpuhunt catalog"
+    home_page = "https://github.com/dstackai/gpuhunt"
+    sources = (BASE,)
+    kind = "bulk"
+    cadence_s: ClassVar[int] = DAY_S
+    max_age_s: ClassVar[int] = 2 * DAY_S
+    on_demand: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
+    terms_note = "Collected by the dstack project; a second source to compare with, not the provider's word."
+    expect = Expect(min_rows=5, gpus=frozenset({"h200-sxm-141gb", "h100-sxm-80gb"}))
+
+    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
+        """The version of each provider's catalog."""
+        del keys
+        return [Request(f"{BASE}/{name}/version", name=f"{name}-version") for name in PROVIDERS]
+
+    def follow(self, document: Document) -> Iterable[Request]:
+        """The catalog that a version names."""
+        if not _is_version(document):
+            return []
+        version = document.text().strip()
+        if not _VERSION.fullmatch(version):
+            changed(document, "version", f"not a version name at {document.url}")
+        name = _provider(document)
+        return [Request(f"{BASE}/{name}/{version}/catalog.zip", name=f"{name}-catalog")]
+
+    def parse(self, documents: Sequence[Document]) -> Parsed:
+        """One offer per type, location and purchase option."""
+        rows = RowBuilder(self)
+        catalogs = [d for d in documents if not _is_version(d)]
+        if not catalogs:
+            raise LayoutChanged(self.provider, "catalog.zip", f"no catalog among the documents of {BASE}")
+        for document in catalogs:
+            before = rows.row_count
+            for row in csv_rows(rows, document, _lines(document), *_COLUMNS):
+                if (decimal_of(row["gpu_count"]) or 0) > 0 and "calendar" not in row.get("flags", ""):
+                    _add(rows, document, cloud_slug(_provider(document)), row)
+            if rows.row_count == before:
+                changed(document, "CSV gpu_count", f"no priced GPU type in {document.url}")
+        missing = {_provider(d) for d in documents if _is_version(d)} - {_provider(d) for d in catalogs}
+        if missing:
+            rows.incomplete(f"no catalog was fetched for {', '.join(sorted(missing))}")
+        return rows.finish()
+
+
+def _is_version(document: Document) -> bool:
+    return urlsplit(document.url).path.endswith("/version")
+
+
+def _provider(document: Document) -> str:
+    return urlsplit(document.url).path.split("/")[2]
+
+
+def _lines(document: Document) -> Iterator[str]:
+    """The lines of the CSV file in the archive, read as a stream."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(document.body)) as archive:
+            names = [i for i in archive.infolist() if i.filename.endswith(".csv")]
+            if len(names) != 1 or names[0].file_size > _MAX_CSV_BYTES:
+                changed(document, "catalog.zip/*.csv", f"not one CSV file of a plausible size in {document.url}")
+            with archive.open(names[0]) as stream:
+                yield from io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
+    except zipfile.BadZipFile as problem:
+        changed(document, "catalog.zip", f"not a whole zip archive at {document.url}: {problem}")
+
+
+def _add(rows: RowBuilder, document: Document, provider: str, row: Mapping[str, str]) -> None:
+    spot = {"true": True, "false": False}.get(row["spot"].casefold())
+    if spot is None:
+        rows.reject("field_unreadable", "spot", row["spot"], sample=row["instance_name"])
+        return
+    bought: dict[str, Any] = {"purchase_option": "spot", "quote_kind": "market"} if spot else {}
+    rows.offer(
+        document,
+        gpu_read(provider, row["instance_name"], row["gpu_name"], row["gpu_count"], memory=row["gpu_memory"]),
+        sku=row["instance_name"],
+        instance_type=row["instance_name"],
+        price=row["price"],
+        flags=[FLAG],
+        provider=provider,
+        via=GpuhuntCatalog.provider,
+        region=row["location"],
+        country=country_of(provider, row["location"]),
+        vcpu_count=positive(row["cpu"]),
+        memory_gib=positive(row["memory"]),
+        **bought,
+    )

@@ -1,0 +1,90 @@
+"""Public catalogs of other projects as second sources: rows of their CSV files under `via`, for comparison with ours.
+
+A row of theirs says less than the provider does (GPU without form factor, no billing terms), so types of clouds that
+this catalog keeps tables of (AWS, Azure, Google) get their GPU from those tables, and everything else from its label.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+
+from catalog.types import Document
+from catalog.units import decimal_of
+from collectors.aws_instances import gpu_of as aws_gpu
+from collectors.azure_sizes import size_facts
+from collectors.gcp_machines import machine
+from collectors.readers import changed
+from collectors.rows import GpuRead, RowBuilder
+
+FLAG = "second_source"
+_FORM_FACTOR = re.compile(r"\b(sxm|pcie|nvl)\d?\b", re.IGNORECASE)
+
+
+def csv_rows(rows: RowBuilder, document: Document, lines: Iterable[str], *columns: str) -> Iterator[Mapping[str, str]]:
+    """The rows of a CSV file by its header; a line with too many or too few cells is rejected.
+
+    Raises:
+        LayoutChanged: a column is missing, or there is no row.
+    """
+    reader = csv.DictReader(lines)
+    missing = [c for c in columns if c not in (reader.fieldnames or ())]
+    if missing:
+        changed(document, f"CSV column {missing[0]}", f"not in the header of {document.url}")
+    count = 0
+    for row in reader:
+        count += 1
+        if None in row or None in row.values():
+            rows.reject("row_unreadable", "CSV line", reader.line_num, sample=list(row.values())[:3])
+        else:
+            yield row
+    if not count:
+        changed(document, "CSV rows", f"none in {document.url}")
+
+
+def gpu_read(provider: str, instance_type: str, label: str, count: str, *, hint: str = "", memory: str = "") -> GpuRead:
+    """The GPUs of a row: from this catalog's own table of the type where there is one, else from the label.
+
+    Args:
+        provider: this catalog's slug.
+        instance_type: as the provider names it.
+        label: the second source's GPU name.
+        count: its number of GPUs; a share such as 0.125 is a slice of one GPU.
+        hint: a longer GPU name that may state the form factor.
+        memory: memory per GPU in GB as text, or ''.
+    """
+    table = _TABLES.get(provider)
+    known = table(instance_type) if table else None
+    if known is not None:
+        return known
+    number = decimal_of(count) or Decimal(0)
+    share = number if 0 < number < 1 else None
+    stated = _FORM_FACTOR.search(hint)
+    return GpuRead(
+        label=label,
+        count=1 if share else int(number),
+        fraction=share,
+        memory_gb=float(memory) if decimal_of(memory) else None,
+        form_factor=stated.group(1).casefold() if stated else None,
+    )
+
+
+def positive(text: str) -> float | None:
+    """The number a cell writes, or None where it is empty, zero or no number."""
+    number = decimal_of(text)
+    return float(number) if number is not None and number > 0 else None
+
+
+def _azure(instance_type: str) -> GpuRead | None:
+    facts = size_facts(instance_type)
+    return facts.gpu if facts else None
+
+
+def _gcp(instance_type: str) -> GpuRead | None:
+    shape = machine(instance_type)
+    return shape.gpu if shape else None
+
+
+_TABLES: Mapping[str, Callable[[str], GpuRead | None]] = {"aws": aws_gpu, "azure": _azure, "gcp": _gcp}
