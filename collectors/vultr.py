@@ -69,11 +69,11 @@ class Vultr(Collector):
     def follow(self, document: Document) -> Iterable[Request]:
         """The next page of a list, and from the regions what each of them can deploy."""
         content = need(document, read_json(document), kind=dict)
-        cursor = ((content.get("meta") or {}).get("links") or {}).get("next")
+        cursor = _next_cursor(content)
         if cursor:
             parts = urlsplit(document.url)
-            query = {**dict(parse_qsl(parts.query)), "cursor": str(cursor)}
-            page = re.sub(r"\W", "", str(cursor))[-12:]
+            query = {**dict(parse_qsl(parts.query)), "cursor": cursor}
+            page = re.sub(r"\W", "", cursor)[-12:]
             yield Request(urlunsplit(parts._replace(query=urlencode(query))), name=f"{_listing(document)}-{page}")
         if _listing(document) == "regions":
             for region in _regions(document):
@@ -100,7 +100,7 @@ class Vultr(Collector):
         gpus = sum(_add_plan(rows, document, plan, places) for document, _, plans in lists for plan in plans)
         if not gpus:
             raise LayoutChanged(self.provider, "plans/*/gpu_type", "no plan with a GPU in any list")
-        _check_totals(rows, lists)
+        _check_pages(rows, lists)
         return rows.finish()
 
 
@@ -116,15 +116,23 @@ def _regions(document: Document) -> dict[str, str]:
     return {str(r["id"]): str(r.get("country") or "") for r in regions if isinstance(r, dict) and r.get("id")}
 
 
-def _check_totals(rows: RowBuilder, lists: Sequence[tuple[Document, str, list[Any]]]) -> None:
-    """Fewer plans than `meta.total` announces, over all pages of a list, makes the run incomplete."""
+def _next_cursor(content: Mapping[str, Any]) -> str:
+    """The cursor of the next page; blank or null on the last one."""
+    return str(((content.get("meta") or {}).get("links") or {}).get("next") or "")
+
+
+def _check_pages(rows: RowBuilder, lists: Sequence[tuple[Document, str, list[Any]]]) -> None:
+    """A list whose next page was not fetched, or with fewer plans than `meta.total`, makes the run incomplete."""
     for key in dict.fromkeys(key for _, key, _ in lists):
-        mine = [(document, plans) for document, listed, plans in lists if listed == key]
-        totals = [(read_json(document).get("meta") or {}).get("total") for document, _ in mine]
+        mine = [(read_json(document), document.url, plans) for document, listed, plans in lists if listed == key]
+        fetched = {dict(parse_qsl(urlsplit(url).query)).get("cursor", "") for _, url, _ in mine}
+        if any(_next_cursor(content) not in fetched | {""} for content, _, _ in mine):
+            rows.incomplete(f"{key}: a next page was named and not fetched")
+        totals = [(content.get("meta") or {}).get("total") for content, _, _ in mine]
         total = max((t for t in totals if isinstance(t, int)), default=0)
-        fetched = len({str(plan.get("id")) for _, plans in mine for plan in plans if isinstance(plan, dict)})
-        if fetched < total:
-            rows.incomplete(f"{key}: {fetched} of {total} plans were fetched")
+        count = len({str(plan.get("id")) for _, _, plans in mine for plan in plans if isinstance(plan, dict)})
+        if count < total:
+            rows.incomplete(f"{key}: {count} of {total} plans were fetched")
 
 
 def _add_plan(rows: RowBuilder, document: Document, plan: Any, places: _Places) -> bool:

@@ -61,7 +61,27 @@ def test_follows_the_cursor_and_asks_every_region(documents):
 def test_a_page_that_is_missing_makes_the_run_incomplete(documents):
     result = COLLECTOR.parse([d for name, d in documents.items() if name != A100_PAGE])
     assert not result.complete
-    assert "plans: 9 of 12" in result.notes[0]
+    assert "plans: a next page was named and not fetched" in result.notes
+    assert any("plans: 9 of 12" in note for note in result.notes)
+
+
+def test_a_next_link_alone_makes_the_run_incomplete(documents):
+    def change(content, link):
+        content["meta"] = {"links": {"next": link, "prev": ""}}
+
+    content = json.loads(documents[A100_PAGE].body)
+    for link, complete in (("bmV4dF9fOTk5", False), ("", True), (None, True)):
+        change(content, link)
+        page = dataclasses.replace(documents[A100_PAGE], body=json.dumps(content).encode())
+        assert COLLECTOR.parse([page]).complete is complete
+
+
+def test_a_plan_on_two_pages_is_one_offer(documents):
+    twice = dataclasses.replace(documents[A100_PAGE], url=documents[A100_PAGE].url + "x")
+    once = COLLECTOR.parse([documents[A100_PAGE]])
+    both = COLLECTOR.parse([documents[A100_PAGE], twice])
+    assert [r.offer for r in both.rows] == [r.offer for r in once.rows]
+    assert both.rejections == once.rejections
 
 
 def test_slices_keep_their_memory_and_share(documents):
