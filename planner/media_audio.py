@@ -108,9 +108,7 @@ def _whisper(shape: _Shape, accelerator: Accelerator, notes: tuple[tuple[str, An
     )
 
 
-def _generator(
-    shape: _Shape, offload: str, accelerator: Accelerator, notes: tuple[tuple[str, Any], ...]
-) -> AudioFit:
+def _generator(shape: _Shape, offload: str, accelerator: Accelerator, notes: tuple[tuple[str, Any], ...]) -> AudioFit:
     row = shape.row
     main = row["params_b"] * _GIGA * shape.bytes_per_param
     rest = row["other_params_b"] * _GIGA * 4.0
@@ -158,7 +156,7 @@ def known_audio_models() -> tuple[str, ...]:
 @cache
 def _rows() -> tuple[Mapping[str, Any], ...]:
     data = json.loads(_DATA.read_text(encoding="utf-8"))
-    return tuple((*data["whisper"], *data["generators"]))
+    return (*data["whisper"], *data["generators"])
 
 
 @cache

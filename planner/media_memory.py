@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner.media_job import QUANT_BYTES, MediaJob
+from planner.media_models import Encoder
 
 _GIB = 2.0**30
 # 16-bit tensors of (tokens x hidden) that are alive in one transformer block.
@@ -84,28 +85,34 @@ def _minimum_applies(job: MediaJob) -> bool:
     """A stated minimum is for the makers' own size and mode; smaller jobs and quantised networks go below it."""
     model = job.model
     full_size = job.width * job.height * job.frames >= 0.9 * model.width * model.height * model.frames
-    mode = model.minimum_offload == job.offload or job.offload == "none"
+    mode = job.offload in {model.minimum_offload, "none"}
     return bool(model.minimum_gib) and mode and full_size and job.quant == "none"
 
 
 def _parts(job: MediaJob) -> _Parts:
     network = job.model.denoiser
-    if job.quant == "none":
-        per = max(job.sixteen, float(network.stored_bytes))
-    else:
-        per = QUANT_BYTES[job.quant]
-    encoder = job.sixteen if job.encoder_quant == "none" else QUANT_BYTES[job.encoder_quant]
+    per = max(job.sixteen, float(network.stored_bytes)) if job.quant == "none" else QUANT_BYTES[job.quant]
     decoder = 4.0 if job.model.decoder.fp32 else job.sixteen
     return _Parts(
-        tuple(encoder * size for size in job.model.encoders),
+        tuple(_encoder_bytes(job, encoder) for encoder in job.model.encoders),
         per * network.params * network.experts / job.tp,
         decoder * job.model.decoder.params,
     )
 
 
-def _stages(
-    job: MediaJob, parts: _Parts, step: float, decode: float, encode: float
-) -> dict[str, tuple[float, float]]:
+def held_bytes(job: MediaJob) -> tuple[float, float]:
+    """Bytes of all parts, and of the denoiser (all experts), as they are held."""
+    parts = _parts(job)
+    return parts.all, parts.denoiser
+
+
+def _encoder_bytes(job: MediaJob, encoder: Encoder) -> float:
+    if job.encoder_quant == "none":
+        return job.sixteen * encoder.params
+    return QUANT_BYTES[job.encoder_quant] * (encoder.params - encoder.fp32_params) + 4.0 * encoder.fp32_params
+
+
+def _stages(job: MediaJob, parts: _Parts, step: float, decode: float, encode: float) -> dict[str, tuple[float, float]]:
     """(weights on the GPU, working memory) of each stage."""
     if job.offload == "none":
         stages = {
@@ -127,7 +134,7 @@ def _stages(
         encoder = min(encoder, encoder * blocks / 24)
     return {
         "text_encoder": (encoder + kept, encode),
-        "denoiser": (one if not kept else kept, step * waste),
+        "denoiser": (kept or one, step * waste),
         "decoder": (parts.decoder + kept, decode * waste),
     }
 
@@ -150,10 +157,11 @@ def decode_bytes(job: MediaJob) -> float:
     frames = min(job.frames, decoder.chunk_frames) if decoder.chunk_frames else job.frames
     pixels = float(job.width * job.height * frames)
     output = job.batch * job.output_px * 3 * 4.0
-    if job.tiling:
-        tile = _TILE_PX_VIDEO if job.frames > 1 else _TILE_PX_IMAGE
-        return min(tile, pixels) * per_px + output
-    return job.batch * pixels * per_px + (output if decoder.chunk_frames else 0.0)
+    whole = job.batch * pixels * per_px + (output if decoder.chunk_frames else 0.0)
+    if not job.tiling:
+        return whole
+    tile = _TILE_PX_VIDEO if job.frames > 1 else _TILE_PX_IMAGE
+    return min(whole, min(tile, pixels) * per_px + output)
 
 
 def _encode_bytes(job: MediaJob) -> float:

@@ -52,6 +52,14 @@ class Denoiser:
         return min(self.layers * (4 * self.hidden**2 + feed_forward + cross), self.params)
 
 
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A text or image encoder: parameters, and those that stay in fp32 when it is quantised."""
+
+    params: float
+    fp32_params: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoder:
     """The autoencoder: compression and what decoding needs per output pixel (and frame) in 16 bit.
@@ -70,7 +78,7 @@ class Decoder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaModel:
-    """One generator. `encoders` are parameter counts of the text and image encoders.
+    """One generator: text and image encoders, denoiser, decoder, and the pipeline's defaults.
 
     `minimum_gib` is a stated minimum of its makers and the offload mode it was stated for: a lower bound.
     """
@@ -78,7 +86,7 @@ class MediaModel:
     name: str
     kind: str
     denoiser: Denoiser
-    encoders: tuple[float, ...]
+    encoders: tuple[Encoder, ...]
     decoder: Decoder
     steps: int
     width: int
@@ -90,9 +98,14 @@ class MediaModel:
     source: str = ""
 
     @property
+    def encoder_params(self) -> float:
+        """Parameters of all encoders."""
+        return sum(encoder.params for encoder in self.encoders)
+
+    @property
     def params(self) -> float:
         """All parameters of all parts."""
-        return self.denoiser.params * self.denoiser.experts + sum(self.encoders) + self.decoder.params
+        return self.denoiser.params * self.denoiser.experts + self.encoder_params + self.decoder.params
 
 
 def media_model(request: Request) -> MediaModel:
@@ -145,8 +158,8 @@ def _described(request: Request, described: Mapping[str, Any]) -> MediaModel:
     params = float(size) * _BILLION if size else 16.0 * float(layers) * float(hidden) ** 2
     data = _data()
     video = request.workload == "video"
-    encoder = data["encoders"]["t5-xxl"]["params_b"]
     stated = described.get("text_encoder_params_b")
+    encoder = _encoder(data["encoders"]["t5-xxl"]) if stated is None else Encoder(float(stated) * _BILLION)
     return MediaModel(
         name=str(described.get("_name_or_path") or f"{params / _BILLION:g}B denoiser"),
         kind=request.workload,
@@ -160,7 +173,7 @@ def _described(request: Request, described: Mapping[str, Any]) -> MediaModel:
             cfg=int(described.get("cfg") or 2),
             patch=int(described.get("patch") or 2),
         ),
-        encoders=(float(encoder if stated is None else stated) * _BILLION,),
+        encoders=(encoder,),
         decoder=_decoder(data["decoders"]["hunyuan-3d" if video else "kl-2d"]),
         steps=50 if video else 28,
         width=832 if video else 1024,
@@ -175,6 +188,10 @@ def _described(request: Request, described: Mapping[str, Any]) -> MediaModel:
 def _data() -> dict[str, Any]:
     content: dict[str, Any] = json.loads(_DATA.read_text(encoding="utf-8"))
     return content
+
+
+def _encoder(row: Mapping[str, Any]) -> Encoder:
+    return Encoder(row["params_b"] * _BILLION, row.get("fp32_params_b", 0.0) * _BILLION)
 
 
 def _decoder(row: Mapping[str, Any]) -> Decoder:
@@ -196,7 +213,7 @@ def _row(data: Mapping[str, Any], row: Mapping[str, Any]) -> MediaModel:
         name=row["id"],
         kind=row["kind"],
         denoiser=Denoiser(params=params, **network),
-        encoders=tuple(data["encoders"][name]["params_b"] * _BILLION for name in row["encoders"]),
+        encoders=tuple(_encoder(data["encoders"][name]) for name in row["encoders"]),
         decoder=_decoder(data["decoders"][row["decoder"]]),
         steps=row["steps"],
         width=row["width"],

@@ -42,6 +42,14 @@ class TrainingFit:
     hours: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class TrainingRefusal:
+    """Why a candidate cannot take the job at all: a reason code and its values."""
+
+    code: str
+    values: dict[str, Any]
+
+
 def verdict_of(required_gib: float, usable_gib: float) -> str:
     """fits, tight or no, for an estimate with an error band of 15 %."""
     if required_gib > usable_gib:
@@ -71,17 +79,34 @@ def fit_training(job: TrainingJob) -> TrainingFit:
 
 
 def candidate_fit(
-    request: Request, model: ModelSpec, accelerator: Accelerator, *, gpus: int, nodes: int = 1
-) -> TrainingFit | None:
+    request: Request,
+    model: ModelSpec,
+    accelerator: Accelerator,
+    *,
+    gpus: int,
+    nodes: int = 1,
+    link: str | None = None,
+    fabric_gb_s: float | None = None,
+) -> TrainingFit | TrainingRefusal:
     """What `plan` asks of one candidate: the request on `gpus` of this accelerator over `nodes` machines.
 
-    Returns None where the stated parallel layout does not divide the GPUs.
+    Args:
+        request: the training request; its own gpu, gpus and nodes are ignored.
+        model: facts of the request's model (`planner.models.model_spec`).
+        accelerator: facts of the candidate.
+        gpus: GPUs of the whole job.
+        nodes: machines that hold them.
+        link: nvlink or pcie where the offer says; None lets the accelerator's own link decide.
+        fabric_gb_s: one machine's network rate, one way, GB/s; None = unknown, and then several nodes are refused.
     """
+    if nodes > 1 and fabric_gb_s is None:
+        return TrainingRefusal("fabric_unknown", {"nodes": nodes})
+    asked = replace(request, gpus=gpus, nodes=nodes, interconnect=link or request.interconnect)
     try:
-        job = resolve_job(replace(request, gpus=gpus, nodes=nodes), model, accelerator)
-    except RequestError:
-        return None
-    return fit_training(job)
+        job = resolve_job(asked, model, accelerator)
+    except RequestError as error:
+        return TrainingRefusal(error.code, {"message": str(error)})
+    return fit_training(replace(job, fabric_gb_s=fabric_gb_s))
 
 
 def estimate_training(request: Request) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def layer_token_bytes(job: TrainingJob) -> float:
 
 def quantised_input_bytes(job: TrainingJob) -> float:
     """Bytes per token and layer of the inputs that quantised linear layers keep for themselves."""
-    if job.base not in QUANTISED or not job.adapters or job.framework.kernels == "fused":
+    if job.base not in QUANTISED or not job.adapters or job.framework.kernels != "eager":
         return 0.0
     return 2 * (2 * job.model.hidden + job.model.heads * job.model.head_dim + mlp_width(job))
 

@@ -14,17 +14,33 @@ from planner.training_job import TrainingJob
 _DATA = Path(__file__).parent / "data" / "training_efficiency.json"
 # Share of the 16-bit peak that flash attention attains (causal FLOPs).
 _ATTENTION = {
-    ("triton", "a100"): 0.34,
-    ("triton", "hopper"): 0.20,
-    ("current", "a100"): 0.50,
+    ("triton", "a100"): 0.33,
+    ("triton", "hopper"): 0.185,
+    ("current", "a100"): 0.68,
     ("current", "hopper"): 0.35,
-    ("cudnn", "hopper"): 0.45,
-    ("cudnn", "blackwell"): 0.45,
+    ("current", "consumer"): 0.60,
+    ("cudnn", "hopper"): 0.30,
+    ("cudnn", "blackwell"): 0.30,
+    ("cudnn", "blackwell-ultra"): 0.30,
     ("cudnn", "tpu"): 0.40,
+    ("cudnn", "tpu-starved"): 0.30,
 }
-_LAUNCH_S = {"eager": 2.0e-3, "fused": 0.6e-3, "graph": 0.15e-3}
-_ELEMENTWISE = {"eager": 400.0, "fused": 250.0, "graph": 200.0}
-_EAGER_LINEAR = {"eager": 0.88, "fused": 1.0, "graph": 1.0}
+# Linear layers of a framework that runs plain modules one by one (adapters beside every projection) against fused ones.
+_EAGER = 0.72
+# Seconds per layer and micro-batch of launches and hooks; bytes per token, layer and channel of all that is not a
+# matrix product, forward and backward; by how the framework runs its kernels.
+_LAUNCH_S = {"eager": 2.4e-3, "fused": 3.0e-3, "graph": 0.45e-3, "triton": 1.4e-3}
+_ELEMENTWISE = {"eager": 375.0, "fused": 280.0, "graph": 120.0, "triton": 350.0}
+# Peak FLOPs per byte of memory bandwidth above which a TPU's matrix units wait (v6e: 560, v5p: 166).
+_STARVED_FLOPS_PER_BYTE = 400.0
+# Extra bytes per token, layer and channel of a Mamba or linear-attention layer (its scan).
+_STATE_LAYER_BYTES = 400.0
+# Expert width at which grouped products attain half of what dense ones do.
+_NARROW_EXPERT = 190.0
+# Bytes per token, routed expert and channel of one layer's permutation, casts and gating, forward and backward.
+_ROUTING_BYTES = 35.0
+# Seconds per expert layer that routing on the host adds.
+_ROUTING_S = 4.0e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +50,15 @@ class Efficiency:
     kind: str
     half: float
     eighth: float
+    eager: float
     bandwidth: float
     source: str
 
     def matmul_share(self, job: TrainingJob) -> float:
         """Share of peak of the linear layers."""
         share = self.eighth if job.precision in {"fp8", "nvfp4"} and job.accelerator.fp8_tflops else self.half
-        share *= _EAGER_LINEAR[job.framework.kernels]
+        if job.framework.kernels == "eager":
+            share *= self.eager
         if job.model.is_moe:
             share *= moe_factor(job)
         return share
@@ -51,13 +69,24 @@ class Efficiency:
 
     def elementwise_bytes(self, job: TrainingJob) -> float:
         """Bytes per token, layer and channel of everything that is not a matrix product, forward and backward."""
-        return _ELEMENTWISE[job.framework.kernels]
+        states = _STATE_LAYER_BYTES * job.model.state_layers / job.model.layers
+        return _ELEMENTWISE[job.framework.kernels] + states
+
+
+def routing_seconds(job: TrainingJob, table: Efficiency) -> float:
+    """Permuting tokens to experts and back, in all expert layers of one pipeline stage."""
+    model = job.model
+    if not model.is_moe:
+        return 0.0
+    moved = _ROUTING_BYTES * max(model.experts_per_token, 1) * model.hidden * job.micro_tokens / job.tp
+    host = 0.0 if table.kind.startswith("tpu") else _ROUTING_S
+    return model.moe_layers / job.pp * (moved / table.bandwidth + host)
 
 
 def moe_factor(job: TrainingJob) -> float:
     """Grouped expert products against dense ones: narrow experts fill the tensor cores worse."""
     width = job.model.moe_intermediate or job.model.intermediate
-    return width / (width + 1500.0)
+    return width / (width + _NARROW_EXPERT)
 
 
 @cache
@@ -71,7 +100,8 @@ def accelerator_kind(accelerator: Accelerator) -> str:
     architecture = accelerator.architecture.casefold()
     capability = accelerator.compute_capability
     if accelerator.vendor.casefold() == "google":
-        return "tpu"
+        fed = (accelerator.bf16_tflops or 1.0) * 1e3 / (accelerator.memory_bandwidth_gb_s or 1.0)
+        return "tpu" if fed < _STARVED_FLOPS_PER_BYTE else "tpu-starved"
     if accelerator.vendor.casefold() == "amd":
         return "cdna" if capability.startswith("gfx9") else "other"
     if capability == "8.0":
@@ -79,7 +109,7 @@ def accelerator_kind(accelerator: Accelerator) -> str:
     if capability == "9.0" or "hopper" in architecture:
         return "hopper"
     if capability.startswith("10."):
-        return "blackwell"
+        return "blackwell" if capability == "10.0" else "blackwell-ultra"
     if capability[:2] in {"8.", "12"}:
         return "consumer"
     return "other"
@@ -91,7 +121,7 @@ def efficiency(accelerator: Accelerator) -> Efficiency:
     kind = accelerator_kind(accelerator)
     row = next(r for r in _rows() if r["match"] == kind)
     bandwidth = (accelerator.memory_bandwidth_gb_s or 300.0) * 1e9 * 0.8
-    return Efficiency(kind, row["half"], row["eighth"], bandwidth, row["source"])
+    return Efficiency(kind, row["half"], row["eighth"], row.get("eager", _EAGER), bandwidth, row["source"])
 
 
 def attention_share(job: TrainingJob, table: Efficiency) -> float:

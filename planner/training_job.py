@@ -1,4 +1,4 @@
-"""From a request to a training job with every choice made: layout, batch, precision, framework, and what was assumed."""
+"""From a request to a training job with every choice made, and what was assumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class TrainingJob:
 
     Lengths in tokens, batches in sequences; `micro_batch` is per data-parallel rank, `micro_batches` how many of them
     one optimizer step takes. `gpus` are all GPUs of the job, over all `nodes`. `base` is the format in which frozen or
-    trained weights are held (`training_formats`). `total_tokens` is None when the request states no amount of work.
+    trained weights are held (`training_formats`). `fabric_gb_s` is one node's network rate, one way, None where it
+    is not stated. `total_tokens` is None when the request states no amount of work.
     """
 
     method: Method
@@ -35,6 +36,7 @@ class TrainingJob:
     gpus: int = 1
     nodes: int = 1
     interconnect: str = "auto"
+    fabric_gb_s: float | None = None
     base: str = "bf16"
     precision: str = "bf16"
     strategy: str = "none"
@@ -107,11 +109,13 @@ def resolve_job(request: Request, model: ModelSpec, accelerator: Accelerator) ->
             return value
         return stated
 
-    framework, known = framework_class(request.framework)
-    if request.framework is None or not known:
-        notes.append(("framework", framework.name))
     gpus = request.gpus or 1
     tp, pp, cp, ep = (value or 1 for value in (request.tp, request.pp, request.cp, request.ep))
+    # Splitting a model over GPUs by hand is what Megatron-class software does; plain modules cannot.
+    unnamed = "megatron" if max(tp, pp, cp, ep) > 1 else None
+    framework, known = framework_class(request.framework or unnamed)
+    if request.framework is None or not known:
+        notes.append(("framework", framework.name))
     _check_layout(gpus, tp, pp, cp)
     nodes = request.nodes or -(-gpus // _node_size(accelerator))
     precision = default("precision", "bf16" if accelerator.bf16_tflops else "fp16")
@@ -172,7 +176,7 @@ def _strategy(request: Request, framework: Framework, replicas: int, notes: list
 
 
 def _usual_optimizer(framework: Framework, method: Method, gpus: int) -> str:
-    """torchtune's single-device full recipes use paged 8-bit AdamW; everything else starts from AdamW."""
+    """The torchtune single-device full recipes use paged 8-bit AdamW; everything else starts from AdamW."""
     return "paged_adamw_8bit" if framework.name == "torchtune" and method == "full" and gpus == 1 else "adamw"
 
 

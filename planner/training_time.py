@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.training_efficiency import Efficiency, attention_share, efficiency, peak_tflops
+from planner.training_efficiency import Efficiency, attention_share, efficiency, peak_tflops, routing_seconds
 from planner.training_job import TrainingJob
 from planner.training_links import Links, communication_seconds, links
 
@@ -77,8 +77,9 @@ def training_time(job: TrainingJob) -> TrainingTime:
     share = table.matmul_share(job)
     compute = linear / (peak * share) + attention / (half_peak * attention_share(job, table))
     memory = _elementwise_seconds(job, table, passes) + _dequantise_seconds(job, table, passes)
+    memory += routing_seconds(job, table)
     launch = table.launch_s(job) * job.model.layers / job.pp * (1 + 0.5 * passes)
-    communication = communication_seconds(job, net, compute + memory)
+    communication = communication_seconds(job, net)
     busy = compute + memory + launch + communication.per_micro_batch
     bubble = _bubble(job)
     step = busy * job.micro_batches * bubble + communication.per_step
