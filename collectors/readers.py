@@ -105,10 +105,13 @@ def read_html(document: Document) -> BeautifulSoup:
 
     Raises:
         Blocked: a challenge, busy or error page instead of the content.
-        LayoutChanged: an empty body.
+        LayoutChanged: an empty body, or a page cut short before its end.
     """
     if not document.body.strip():
         changed(document, "html", f"empty body from {document.url}")
+    start, end = document.body[:2000].lower(), document.body[-2000:].lower()
+    if b"<html" in start and b"</html" not in end:
+        changed(document, "</html>", f"the page at {document.url} is cut short")
     soup = BeautifulSoup(document.body, "lxml")
     title = soup.title.get_text(" ", strip=True) if soup.title else ""
     heading = soup.h1.get_text(" ", strip=True) if soup.h1 else ""
