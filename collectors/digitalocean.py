@@ -92,13 +92,14 @@ def _add_sizes(rows: RowBuilder, document: Document) -> Covered:
             continue
         model, count = str(need(document, facts, "model")), int(need(document, facts, "count"))
         product = _product(model)
+        name = str(need(document, size, "slug"))
         total = decimal_of((facts.get("vram") or {}).get("amount"))
         regions = [str(r) for r in size.get("regions") or []] if size.get("available") else []
         for region in regions or [""]:
             rows.offer(
                 document,
                 GpuRead(label=model, gpu=product, count=count, memory_gb=float(total) / count if total else None),
-                sku=str(size["slug"]), instance_type=str(size["slug"]), price=need(document, size, "price_hourly"),
+                sku=name, instance_type=name, price=need(document, size, "price_hourly"),
                 region=region, availability="available" if region else "unavailable", quote_kind="api_quote",
                 vcpu_count=size.get("vcpus"), memory_gib=gib_from_mib(size["memory"]) if size.get("memory") else None,
                 local_storage_gb=_disks_gb(size),
