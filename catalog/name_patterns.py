@@ -104,11 +104,17 @@ def names_in(folded: str) -> Iterator[NameMatch]:
 
 def _is_another_product(name: str, rest: str, gpus: tuple[str, ...]) -> bool:
     """RTX 3060 before "Ti", any card before "Laptop", Trainium before a generation number outside the table."""
-    if edition(rest, gpus) is None and _BLOCKING_WORD.match(rest):
+    blocked = _BLOCKING_WORD.match(rest)
+    if edition(rest, gpus) is None and blocked and not _names_own_architecture(blocked[0], gpus):
         return True
     if _PORTABLE.search(rest):
         return True
     return name in _GENERATION_NAMES and _NEXT_GENERATION.match(rest) is not None
+
+
+def _names_own_architecture(word: str, gpus: tuple[str, ...]) -> bool:
+    """ "Ada" makes an RTX 6000 another card, but behind an L4 or a 4090 it only says what they are."""
+    return word.endswith("ada") and all(accelerators()[gpu].architecture.startswith("Ada") for gpu in gpus)
 
 
 def edition(rest: str, gpus: tuple[str, ...]) -> str | None:

@@ -316,3 +316,18 @@ def test_filters_refuse_what_names_nothing(wanted: str):
 def test_a_misspelt_filter_is_answered_with_guesses():
     with pytest.raises(UnknownName, match="h100"):
         gpu_slugs_for("h10O")
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu"),
+    [
+        ("NVIDIA L4 Ada Lovelace", "l4-24gb"),
+        ("L40S Ada", "l40s-48gb"),
+        ("L40 Ada Generation", "l40-48gb"),
+        ("GeForce RTX 4090 Ada Lovelace", "rtx-4090-24gb"),
+        ("RTX 6000 Ada Lovelace", "rtx-6000-ada-48gb"),
+        ("RTX 4090 Ada Laptop GPU", None),
+    ],
+)
+def test_an_architecture_behind_its_own_card_changes_nothing(text, gpu):
+    assert resolve(text).gpu == gpu
