@@ -113,7 +113,7 @@ def _is_another_product(name: str, rest: str, gpus: tuple[str, ...]) -> bool:
 
 
 def _names_own_architecture(word: str, gpus: tuple[str, ...]) -> bool:
-    """ "Ada" makes an RTX 6000 another card, but behind an L4 or a 4090 it only says what they are."""
+    """The word Ada makes an RTX 6000 another card, but behind an L4 or a 4090 it only says what they are."""
     return word.endswith("ada") and all(accelerators()[gpu].architecture.startswith("Ada") for gpu in gpus)
 
 
