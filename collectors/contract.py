@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from catalog.types import Document, ExchangeRate, OfferRow, Rejection, Surcharge
+from collectors.line_sieve import KeepLines
 
 Kind = Literal["api", "page", "feed", "bulk", "rates"]
 
@@ -23,13 +24,17 @@ DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request. `name` is the document's short name: its fixture's file name, unique within a provider."""
+    """One HTTP request. `name` is the document's short name: its fixture's file name, unique within a provider.
+
+    `keep` makes a bulk file small while it arrives: the document holds only the lines that it names.
+    """
 
     url: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     name: str = ""
+    keep: KeepLines | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ class Collector:
     optional_key_env: ClassVar[tuple[str, ...]] = ()
     """Environment variables that widen the answer where set."""
     expect: ClassVar[Expect] = Expect(min_rows=1)
+    part_of: ClassVar[str] = ""
+    """The provider whose own offers it carries, where that provider's quick source is another collector."""
     counted: ClassVar[bool] = True
     """False for second sources and exchange rates, which are not providers of their own."""
     max_documents: ClassVar[int] = 200

@@ -188,6 +188,7 @@ class Fetcher:
             body=request.body,
             secrets=_secrets(request),
             max_decoded_bytes=self._rules.limits.max_decoded_bytes,
+            keep=request.keep,
         )
         answer = Exchange(self._rules, client, job).answer(first, robots=self._rules.limits.respect_robots)
         headers = kept_headers(answer.headers)

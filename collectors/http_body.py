@@ -15,6 +15,8 @@ from collectors.errors import CapExceeded, FetchError, Retriable
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from collectors.line_sieve import LineSieve
+
 _STEP_BYTES = 1 << 16
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 MIB = 1 << 20
@@ -78,6 +80,7 @@ def read_body(
     expected_bytes: int | None = None,
     max_raw_bytes: int,
     max_decoded_bytes: int,
+    sieve: LineSieve | None = None,
 ) -> bytes:
     """The decoded body of a streamed response.
 
@@ -87,7 +90,8 @@ def read_body(
         encoding: the Content-Encoding header; only gzip, deflate and identity are known.
         expected_bytes: the Content-Length header, in raw bytes.
         max_raw_bytes: cap on what may arrive.
-        max_decoded_bytes: cap on what may come out of the inflater; peak memory stays near twice this figure.
+        max_decoded_bytes: cap on what is kept of the inflated body; peak memory stays near twice this figure.
+        sieve: drops lines as they arrive; what it keeps is the body.
 
     Raises:
         CapExceeded: one of the caps is passed.
@@ -103,15 +107,18 @@ def read_body(
             if raw_bytes > max_raw_bytes:
                 raise CapExceeded(f"{url} sends more than {_size(max_raw_bytes)}; not loaded", url)
             for piece in (chunk,) if inflater is None else inflater.feed(chunk):
-                if decoded.tell() + len(piece) > max_decoded_bytes:
+                kept = piece if sieve is None else sieve.feed(piece)
+                if decoded.tell() + len(kept) > max_decoded_bytes:
                     raise CapExceeded(f"{url} unpacks to more than {_size(max_decoded_bytes)}; not loaded", url)
-                decoded.write(piece)
+                decoded.write(kept)
     except zlib.error as problem:
         raise Retriable(f"{url} sends damaged {encoding} data after {raw_bytes} bytes ({problem})", url) from problem
     if expected_bytes is not None and raw_bytes != expected_bytes:
         raise Retriable(f"{url} ends after {raw_bytes} of {expected_bytes} bytes", url)
     if inflater is not None and inflater.mid_stream:
         raise Retriable(f"{url} sends a truncated {encoding} body ({raw_bytes} bytes)", url)
+    if sieve is not None:
+        decoded.write(sieve.finish())
     return decoded.getvalue()
 
 

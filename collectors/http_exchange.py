@@ -14,6 +14,7 @@ from collectors.http_answer import REDIRECTS, Answer, check_answer, retry_after_
 from collectors.http_body import read_body
 from collectors.http_limits import ROBOTS_MAX_BYTES, FetchLimits, Pace
 from collectors.http_robots import Robots
+from collectors.line_sieve import LineSieve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from collectors.http_targets import Targets
     from collectors.http_worker import Job
+    from collectors.line_sieve import KeepLines
 
 PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type"})
 """Request headers that never carry a key."""
@@ -55,6 +57,7 @@ class Hop:
     body: bytes | None
     secrets: tuple[str, ...]
     max_decoded_bytes: int
+    keep: KeepLines | None = None
 
     @property
     def shown(self) -> str:
@@ -180,8 +183,9 @@ class Exchange:
                 url=hop.shown,
                 encoding=headers.get("content-encoding", ""),
                 expected_bytes=int(length) if length.isdecimal() and usable and hop.method != "HEAD" else None,
-                max_raw_bytes=self._rules.limits.max_raw_bytes if usable else _ERROR_BODY_BYTES,
+                max_raw_bytes=self._max_raw_bytes(hop) if usable else _ERROR_BODY_BYTES,
                 max_decoded_bytes=hop.max_decoded_bytes if usable else _ERROR_BODY_BYTES,
+                sieve=LineSieve(hop.keep) if hop.keep and usable else None,
             )
         except FetchError:
             self._job.check()
@@ -189,6 +193,9 @@ class Exchange:
                 raise
             body = b""  # the status of an error answer counts, not its text
         return Answer(status, headers, body, self._rules.clock())
+
+    def _max_raw_bytes(self, hop: Hop) -> int:
+        return self._rules.limits.max_sieved_bytes if hop.keep else self._rules.limits.max_raw_bytes
 
     def _watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The same chunks; ends with an error at the deadline or when the caller gave up, however slowly they drip."""
@@ -208,7 +215,7 @@ def _redirected(hop: Hop, url: str, status: int, *, same_host: bool) -> Hop:
         if body is not None:
             message = f"{hop.shown} redirects a {method} with a body to {scrub(url)}; not sent there"
             raise Blocked(message, hop.url, status, hop.secrets, reason="host")
-    return Hop(method, url, headers, body, hop.secrets, hop.max_decoded_bytes)
+    return Hop(method, url, headers, body, hop.secrets, hop.max_decoded_bytes, hop.keep)
 
 
 def _plainly(problem: Exception, host: str) -> str:

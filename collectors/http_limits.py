@@ -25,7 +25,8 @@ class FetchLimits:
         read_s: longest silence between two reads.
         total_s: deadline of the whole request: waiting for its turn, DNS, redirects, retries and waits between them.
         max_raw_bytes: cap on the bytes received, compressed.
-        max_decoded_bytes: cap on the bytes after inflating.
+        max_decoded_bytes: cap on the bytes after inflating, and after dropping lines where only some are kept.
+        max_sieved_bytes: cap on the bytes received where only some lines are kept.
         max_redirects: hops that are followed.
         attempts: tries in all, 1 = no retry.
         retry_wait_s: first wait before a retry; it doubles each time and varies by up to as much again.
@@ -37,6 +38,7 @@ class FetchLimits:
     total_s: float = 60.0
     max_raw_bytes: int = 64 * MIB
     max_decoded_bytes: int = 256 * MIB
+    max_sieved_bytes: int = 4096 * MIB
     max_redirects: int = 5
     attempts: int = 3
     retry_wait_s: float = 0.5

@@ -179,14 +179,15 @@ class RowBuilder:
 
     def _offer(self, sku: str, instance_type: str, fields: dict[str, Any], stated: dict[str, Any]) -> Offer:
         collector = self._collector
+        supplier = collector.part_of or collector.provider
         defaults: dict[str, Any] = {
             "billing_increment_s": collector.billing_increment_s,
             "minimum_charge_s": collector.minimum_charge_s,
         }
         if stated.get("region") and "country" not in stated:
-            defaults["country"] = country_of(stated.get("via") or collector.provider, stated["region"])
+            defaults["country"] = country_of(stated.get("via") or supplier, stated["region"])
         merged = {**defaults, **fields, **stated}
-        merged.setdefault("provider", collector.provider)
+        merged.setdefault("provider", supplier)
         return Offer(source_sku=sku, instance_type=instance_type, **merged)
 
     def _keep(self, row: OfferRow) -> OfferRow | None:
@@ -230,8 +231,9 @@ class RowBuilder:
             return
         self._surcharges.append(
             Surcharge(
-                provider=self._collector.provider, kind=kind, price=amount, unit=unit, region=region,
-                currency=currency or self._collector.currency, included_quantity=included_quantity, tiers=tiers,
+                provider=self._collector.part_of or self._collector.provider, kind=kind, price=amount, unit=unit,
+                region=region, currency=currency or self._collector.currency,
+                included_quantity=included_quantity, tiers=tiers,
                 source_url=source_url or document.url, observed_at=document.fetched_at,
             )
         )  # fmt: skip
