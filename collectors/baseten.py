@@ -10,6 +10,7 @@ of the compute and half the memory of an H100, not a whole one; processor-only i
 from __future__ import annotations
 
 from collectors.contract import MINUTE_S, Expect
+from collectors.meters import STORAGE
 from collectors.serverless import ServerlessPage
 
 
@@ -25,5 +26,6 @@ class Baseten(ServerlessPage):
     billing_increment_s = MINUTE_S
     minimum_charge_s = MINUTE_S
     scope = "instance"
+    meters = STORAGE
     terms_note = "Partial minutes round up; a replica without traffic is billed until it is scaled down."
     expect = Expect(min_rows=5, gpus=frozenset({"t4-16gb", "l4-24gb"}))

@@ -28,7 +28,8 @@ PRICE = re.compile(
 )
 # What is left of a card without a label once its prices are taken out.
 _NO_LABEL = re.compile(
-    r"(?:per|hour(?:ly)?|hr|sec(?:ond)?|min(?:ute)?|month|usd|eur|inr|gpu|from|ex\.? vat|[^\w]|\s)*", re.IGNORECASE
+    r"(?:per|cost|price|hour(?:ly)?|hr|sec(?:ond)?|min(?:ute)?|month|usd|eur|inr|gpu|from|ex\.? vat|[^\w]|\s)*",
+    re.IGNORECASE,
 )
 
 

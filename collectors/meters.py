@@ -16,12 +16,13 @@ _FREE = re.compile(r"(\d+)\s*([GT])(i?)B\s*(?:\w+\s+)?(?:free|included)", re.IGN
 _METERS: tuple[tuple[str, SurchargeKind, str, str], ...] = (
     (r"object storage", "object_storage", r"month", "gb_month"),
     (r"volume|\bdisk|storage", "block_storage", r"month", "gb_month"),
+    (r"egress|outbound|bandwidth|data transfer", "egress", r"(?:/|per)\s*Gi?B\b", "gb"),
     (r"memory|\bram\b", "memory", r"sec|min|hour|hr|/\s*[smh]\b", "gib_hour"),
     (r"cpu|\bcores?\b", "cpu", r"sec|min|hour|hr|/\s*[smh]\b", "core_hour"),
 )
 
 
-STORAGE: frozenset[SurchargeKind] = frozenset({"block_storage", "object_storage"})
+STORAGE: frozenset[SurchargeKind] = frozenset({"block_storage", "object_storage", "egress"})
 METERS: frozenset[SurchargeKind] = STORAGE | {"cpu", "memory"}
 
 

@@ -211,7 +211,7 @@ def add_sizes(
 
 
 def _wiring(shape: Shape, count: int) -> dict[str, Any]:
-    """How the GPUs, and whole nodes, of a shape are joined, as far as it is documented; single GPUs are on no network."""
+    """How the GPUs, and whole nodes, of a shape are joined as far as documented; single GPUs are on no network."""
     wired: dict[str, Any] = {} if shape.wiring(count) == "unknown" else {"gpu_interconnect": shape.wiring(count)}
     if shape.network_option and count > 1:
         wired.update(network_option=shape.network_option, rdma=True)
@@ -230,3 +230,9 @@ def per_gpu_memory_gb(label: str, stated_gb: float | None, count: int) -> float 
         if any(abs(figure - memory) <= 0.12 * memory for memory in known):
             return figure
     return None
+
+
+def possible_gpus(label: str, memory_gb: float | None, count: int) -> set[tuple[str, int]]:
+    """What an offer can be, as (slug, GPUs per instance): two sources list the same thing where these sets meet."""
+    found = resolve(label, memory_gb=memory_gb)
+    return {(gpu, count) for gpu in found.gpu_candidates}

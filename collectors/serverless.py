@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar
 
 from bs4 import Tag
 
-from catalog.types import Document, PriceScope
+from catalog.names import resolve
+from catalog.types import Document, PriceScope, SurchargeKind, Tenancy
 from catalog.units import read_price, unit_in
 from collectors.cards import Card, gpu_cards, price_cards
 from collectors.contract import DAY_S, HOUR_S, Collector, Parsed, Request
-from collectors.meters import add_meters
-from collectors.pages import Terms, add_sizes, memory_gib_in, whole_number_in
+from collectors.meters import METERS, add_free_egress, add_meters
+from collectors.pages import Terms, add_sizes, memory_gib_in, per_gpu_memory_gb, possible_gpus, whole_number_in
 from collectors.readers import changed, read_html, text_of
 from collectors.rows import RowBuilder
 
@@ -28,6 +30,7 @@ _SPECS = re.compile(
 _VRAM = re.compile(
     r"(\d+(?:\.\d+)?)\s*(?:GiB|GB)\s*(?:of\s+)?(?:VRAM|GPU memory)|VRAM:?\s*(\d+(?:\.\d+)?)\s*Gi?B", re.IGNORECASE
 )
+_ARCHITECTURE = re.compile(r"\s+(?:Volta|Turing|Ampere|Ada Lovelace|Hopper)$", re.IGNORECASE)
 _VCPU = re.compile(r"([\d.]+)\s*v?CPUs?\b", re.IGNORECASE)
 _RAM = re.compile(r"([\d.]+\s*Gi?B)\s*RAM", re.IGNORECASE)
 _NOT_A_GPU = re.compile(
@@ -45,6 +48,9 @@ class ServerlessPage(Collector):
     billing_increment_s: ClassVar[int | None] = 1
     units: ClassVar[frozenset[str]] = frozenset({"second", "minute", "hour"})
     scope: ClassVar[PriceScope] = "gpu"
+    tenancy: ClassVar[Tenancy] = "serverless"
+    meters: ClassVar[frozenset[SurchargeKind]] = METERS
+    """Kinds billed beside the GPU; STORAGE where processor and memory come with it."""
     dedicated_heading: ClassVar[str] = ""
     """Pattern of headings whose cards are dedicated machines, billed per hour, not serverless."""
 
@@ -57,14 +63,23 @@ class ServerlessPage(Collector):
         """One offer per GPU and documented size; processor, memory and storage meters as surcharges."""
         rows = RowBuilder(self)
         for document in documents:
-            soup = read_html(document)
-            for card in gpu_cards(document, soup, under=r"\bGPUs?\b"):
-                if not _NOT_A_GPU.search(card.label):
-                    self.add(rows, document, card)
-            add_meters(rows, document, [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu])
+            self.add_page(rows, document)
         if not rows.row_count:
             changed(documents[0], "a GPU with a price per unit of time", f"none in {self.page}")
         return rows.finish()
+
+    def add_page(
+        self, rows: RowBuilder, document: Document, covered: AbstractSet[tuple[str, int]] = frozenset()
+    ) -> None:
+        """The offers and meters of one page, without what another source has `covered`."""
+        soup = read_html(document)
+        for card in gpu_cards(document, soup, under=r"\bGPUs?\b"):
+            specs = _specs(card.label)
+            gpus = possible_gpus(specs["name"], specs["vram"], resolve(specs["name"]).gpu_count or 1)
+            if not _NOT_A_GPU.search(card.label) and covered.isdisjoint(gpus):
+                self.add(rows, document, card)
+        add_meters(rows, document, [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu], self.meters)
+        add_free_egress(rows, document, text_of(soup.body))
 
     def add(self, rows: RowBuilder, document: Document, card: Card) -> None:
         """The offers of one card."""
@@ -75,7 +90,7 @@ class ServerlessPage(Collector):
         dedicated = bool(self.dedicated_heading and re.search(self.dedicated_heading, card.heading, re.IGNORECASE))
         specs = _specs(card.label)
         extra: dict[str, Any] = (
-            {"tenancy": "vm", "billing_increment_s": 3600} if dedicated else {"tenancy": "serverless"}
+            {"tenancy": "vm", "billing_increment_s": 3600} if dedicated else {"tenancy": self.tenancy}
         )
         add_sizes(
             rows, document, specs.pop("name"), text, Terms(unit, self.scope), provider=self.provider,
@@ -108,13 +123,20 @@ def _own_words(node: Tag) -> str:
 
 def _specs(label: str) -> dict[str, Any]:
     vram, vcpu, ram = _VRAM.search(label), _VCPU.search(label), _RAM.search(label)
+    count = resolve(label).gpu_count or 1
     name = _SPECS.split(label)[0].strip(" -–|·,(") or label
-    memory = float(vram.group(1) or vram.group(2)) if vram else None
+    name = _ARCHITECTURE.sub("", name)
+    memory = per_gpu_memory_gb(name, float(vram.group(1) or vram.group(2)) if vram else None, count)
     if memory and re.search(r"\bMIG|MIG\b", name):
         name = f"{name} {memory:g}GB"  # the memory says which slice it is
     return {
         "name": name,
         "vram": memory,
-        "vcpu_count": whole_number_in(vcpu.group(1)) if vcpu else None,
-        "memory_gib": memory_gib_in(ram.group(1)) if ram else None,
+        "vcpu_count": _share(whole_number_in(vcpu.group(1)) if vcpu else None, count),
+        "memory_gib": _share(memory_gib_in(ram.group(1)) if ram else None, count),
     }
+
+
+def _share(total: float | None, count: int) -> float | None:
+    """The part of the host that one GPU of the card's instance stands for."""
+    return None if total is None else total / count

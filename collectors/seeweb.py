@@ -1,0 +1,117 @@
+"""Seeweb: Cloud Server GPU from the public product page, and with a key the API's plans.
+
+Documentation: https://www.seeweb.it/en/products/cloud-server-gpu, https://docs.seeweb.it (GET /ecs/v2/plans)
+Page fields: cards "CLOUD GPU NVIDIA H200 1 2 4 8 GPU … Hourly Cost 2.60 EUR" (EUR per GPU-hour).
+API fields: `plans[]` {name, cpu, ram (MB), disk (GB), gpu (all text), gpu_label, hourly_price (EUR per plan), available
+(the plan is active; NOT stock), available_regions[].location}.
+
+Traps: numbers are text; processor plans share the list and the ECS prefix; "available" is no stock; GPU memory on the
+page is the total of the largest size in places, so it is not read; monthly figures stand beside hourly ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from catalog.types import Document
+from catalog.units import decimal_of, gib_from_mib, read_price
+from collectors.cards import Card, gpu_cards
+from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.pages import possible_gpus, slug
+from collectors.readers import changed, need, read_html, read_json, text_of
+from collectors.rows import GpuRead, RowBuilder
+
+PAGE = "https://www.seeweb.it/en/products/cloud-server-gpu"
+API = "https://api.seeweb.it/ecs/v2/plans"
+KEY = "SEEWEB_API_TOKEN"
+_HOURLY = re.compile(r"hourly (?:cost|price)\D{0,20}?((?:€|EUR)?\s*\d[\d.,]*\s*(?:€|EUR)?)", re.IGNORECASE)
+_SIZES = re.compile(r"((?:\b\d{1,2}\b[\s,/x-]*){1,6})GPUs?\b", re.IGNORECASE)
+
+
+class Seeweb(Collector):
+    """Seeweb: Cloud Server GPU in EUR."""
+
+    provider = "seeweb"
+    title = "Seeweb"
+    home_page = PAGE
+    sources = (PAGE, API)
+    kind = "page"
+    cadence_s: ClassVar[int] = 12 * HOUR_S
+    max_age_s: ClassVar[int] = 2 * DAY_S
+    currency = "EUR"
+    terms_note = "Prices before tax."
+    optional_key_env = (KEY,)
+    expect = Expect(min_rows=1)
+
+    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
+        """The product page, and the plans where there is a key."""
+        yield Request(PAGE, name="cloud-server-gpu")
+        if key := keys.get(KEY):
+            yield Request(API, headers={"X-APITOKEN": key}, name="plans")
+
+    def parse(self, documents: Sequence[Document]) -> Parsed:
+        """API rows per plan and region, then the page's sizes that the API does not list."""
+        rows = RowBuilder(self)
+        covered: set[tuple[str, int]] = set()
+        for document in documents:
+            if _is_api(document):
+                covered |= _add_plans(rows, document)
+        for document in documents:
+            if not _is_api(document):
+                for card in gpu_cards(document, read_html(document)):
+                    _add_card(rows, document, card, covered)
+        if not rows.row_count:
+            changed(documents[0], "text 'Hourly Cost'", f"no GPU with an hourly price in {PAGE}")
+        return rows.finish()
+
+
+def _is_api(document: Document) -> bool:
+    return "/ecs/v2/plans" in document.url or document.body.lstrip().startswith(b"{")
+
+
+def _add_plans(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
+    covered: set[tuple[str, int]] = set()
+    for plan in need(document, read_json(document), "plans", kind=list):
+        count = int(decimal_of(need(document, plan, "gpu")) or 0)
+        if count:
+            covered |= _add_plan(rows, document, plan, count)
+    if not covered:
+        changed(document, "plans[].gpu", f"no GPU plans at {document.url}")
+    return covered
+
+
+def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any], count: int) -> set[tuple[str, int]]:
+    label = str(plan.get("gpu_label") or "")
+    facts = {name: decimal_of(plan.get(name)) for name in ("cpu", "ram", "disk")}
+    regions = [str(r.get("location")) for r in plan.get("available_regions") or []]
+    for region in regions or [""]:
+        rows.offer(
+            document, GpuRead(label=label, count=count), sku=str(need(document, plan, "name")),
+            instance_type=str(plan["name"]), price=need(document, plan, "hourly_price"), region=region,
+            availability="unknown" if plan.get("available", True) and regions else "unavailable",
+            quote_kind="api_quote", vcpu_count=float(facts["cpu"]) if facts["cpu"] else None,
+            memory_gib=gib_from_mib(facts["ram"]) if facts["ram"] else None,
+            local_storage_gb=float(facts["disk"]) if facts["disk"] else None,
+        )  # fmt: skip
+    return possible_gpus(label, None, count)
+
+
+def _add_card(rows: RowBuilder, document: Document, card: Card, covered: set[tuple[str, int]]) -> None:
+    text = text_of(card.node)
+    hourly = _HOURLY.search(text)
+    price = read_price(hourly.group(1)) if hourly else None
+    if price is None:
+        rows.reject("unit_missing", "price", card.prices[0], sample=card.label)
+        return
+    head = _SIZES.split(re.split(r"hourly", text, flags=re.IGNORECASE)[0])[0]
+    name = re.sub(r"^.*?\bGPU\s+(?=NVIDIA|AMD|Intel)", "", head, flags=re.IGNORECASE).strip() or card.label
+    sizes = _SIZES.search(text)
+    counts = [int(n) for n in re.findall(r"\d+", sizes.group(1))] if sizes else [1]
+    for count in counts:
+        if covered.isdisjoint(possible_gpus(name, None, count)):
+            rows.offer(
+                document, GpuRead(label=name, count=count), sku=slug(name, f"x{count}"),
+                instance_type=f"{name} x{count}", price=price.amount, price_scope="gpu", currency=price.currency,
+            )  # fmt: skip
