@@ -9,7 +9,8 @@ from catalog.errors import ConfigurationError
 from catalog.queries import exchange_rates
 from catalog.reader import Catalog
 
-_CONVERTED = ("price_usd_hour", "price_usd_gpu_hour", "price_usd_month", "cost_total_usd", "cost_usd_month")
+_CONVERTED = ("price_usd_hour", "price_usd_gpu_hour", "price_usd_month", "plan_usd_hour", "cost_total_usd",
+              "cost_usd_month")  # fmt: skip
 
 
 def add_currency(
@@ -37,3 +38,13 @@ def add_currency(
         if column in _CONVERTED:
             shown.append(column.replace("usd", currency))
     return tuple(shown)
+
+
+def grouped(amount: float | None, currency: str, lang: str) -> str:
+    """An amount with its sign and the grouping of its readers: $1,234.50, ₹1,03,456.00."""
+    if amount is None:
+        return ""
+    from babel.numbers import format_currency
+
+    locale = "hi_IN" if lang == "hi" else "en_IN" if currency == "inr" else "en_US"
+    return format_currency(amount, currency.upper(), locale=locale)

@@ -1,0 +1,182 @@
+"""`gpubazaar plan`: which offers run a workload, what they cost in all, and why the others were left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from catalog.errors import CatalogMissing, GpuBazaarError
+from catalog.filters import OfferFilter, build_filter
+from catalog.home import Home
+from catalog.queries import provider_health
+from catalog.reader import reading
+from interfaces import exits
+from interfaces.options import filter_options, format_option, given_filters, home_of, language_options
+from interfaces.plans import print_plan
+from interfaces.render import note
+from interfaces.workloads import given_keys, workload_options
+from planner.policy import OBJECTIVES, PLAN_KEYS, parse_plan_keys, policy_for
+from planner.request import Request, parse_request
+
+# Names that are both a workload key and an offer filter; on `plan` they are the workload's.
+_WORKLOAD_NAMES = ("gpu",)
+_TABLE_LIMIT = 15
+_HELP = {
+    "requests_s": "serve, batch: requests a second at peak.",
+    "requests": "batch: requests of the job.",
+    "ttft_ms_max": "serve: longest time to the first token (default 2000).",
+    "tpot_ms_max": "serve: longest time per output token (default 50).",
+    "hours_per_day": "serve: hours a day that it is up (default 24).",
+    "starts_per_day": "serve: starts a day, each with its cold start.",
+    "deadline_h": "Jobs: hours until it must be done.",
+    "budget_usd": "Highest total cost: a month for serve, else the job.",
+    "max_commitment_days": "Longest reservation to consider (default 0).",
+    "storage_gb": "Gigabytes kept (default: weights x 1.2).",
+    "egress_gb": "Gigabytes out: a month for serve, else the job.",
+    "batch_share": "serve: the share of the load that may wait, planned on a second tier where spot is allowed.",
+}
+
+
+def _plan_options(command: Any) -> Any:
+    for name in reversed(PLAN_KEYS):
+        kind = click.Choice(OBJECTIVES) if name == "objective" else None
+        command = click.option(f"--{name.replace('_', '-')}", name, type=kind, default=None, help=_HELP.get(name))(
+            command
+        )
+    return command
+
+
+@click.command("plan")
+@click.argument("workload", type=str)
+@workload_options()
+@_plan_options
+@filter_options(without=(*_WORKLOAD_NAMES, "max_commitment_days"))
+@click.option("--allow-stale", is_flag=True, help="Rank prices older than twice their provider's limit, too.")
+@click.option("--refresh", "refresh_mode", type=click.Choice(["auto", "never", "always"]), default="auto",
+              show_default=True, help="Fetch prices that are past their age first.")  # fmt: skip
+@click.option("--refresh-timeout", type=click.FloatRange(0.1, 3600), default=20.0, show_default=True,
+              help="Seconds to wait for that.")  # fmt: skip
+@click.option("--explain", "explain_rank", type=click.IntRange(min=1), metavar="RANK",
+              help="Print the whole arithmetic of one row.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many rows (table: 15, otherwise 100).")
+@format_option()
+@language_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    workload: str,
+    allow_stale: bool,
+    refresh_mode: str,
+    refresh_timeout: float,
+    explain_rank: int | None,
+    limit: int | None,
+    form: str,
+    lang: str,
+    currency: str,
+    **values: Any,
+) -> int:
+    r"""Rank offers that run WORKLOAD by total cost, and say why the others were left out.
+
+    WORKLOAD: serve, batch, lora, qlora, full, pretrain, image, video, audio. --gpu, --gpus and --interconnect limit the
+    candidates; the other filters are those of `offers`.
+
+    \b
+    gpubazaar plan serve --model meta-llama/Llama-3.1-70B-Instruct --weights fp8 --concurrency 32
+    gpubazaar plan serve --model Qwen/Qwen2.5-7B-Instruct --hours-per-day 4 --starts-per-day 10 --country DE
+    gpubazaar plan qlora --model meta-llama/Llama-3.1-70B-Instruct --tokens 20000000 --budget-usd 100
+    """
+    from planner.desk import Ask
+    from planner.plan import make_plan
+
+    request = parse_request({"workload": workload, **given_keys(values)})
+    keys = parse_plan_keys({name: values.get(name) for name in PLAN_KEYS}, workload)
+    wanted = _filter(request, values)
+    policy = policy_for(request, keys, asked_purchase=wanted.purchase_option, allow_stale=allow_stale)
+    home = home_of(ctx)
+    warnings = refreshed(home, refresh_mode, refresh_timeout, wanted.provider)
+    shown = limit or (_TABLE_LIMIT if form == "table" else 100)
+    with reading(home) as catalog:
+        result = make_plan(catalog, Ask(request, policy, wanted, max(shown, explain_rank or 0)))
+        result.answer["warnings"] = [*warnings, *result.answer["warnings"]]
+        print_plan(catalog, result, form=form, lang=lang, currency=currency)
+        if explain_rank is not None:
+            _explain(result, explain_rank, form)
+    if result.plans:
+        return exits.OK
+    return exits.STALE if result.only_stale else exits.NOTHING
+
+
+def _filter(request: Request, values: dict[str, Any]) -> OfferFilter:
+    """The offer filter; the workload's GPU limits the candidates, its commitment limit is the policy's."""
+    without = (*_WORKLOAD_NAMES, "max_commitment_days")
+    given = given_filters(values, without=without)
+    if request.gpu is not None:
+        given["gpu"] = (request.gpu,)
+    return build_filter(given)
+
+
+def _explain(result: Any, rank: int, form: str) -> None:
+    from planner.plan_explain import explain_plan
+
+    if rank > len(result.plans):
+        note(f"no row of rank {rank}: the plan has {len(result.plans)}")
+        return
+    for text in explain_plan(result.plans[rank - 1], result.answer):
+        click.echo(text, err=form != "table")
+
+
+def refreshed(home: Home, mode: str, timeout_s: float, providers: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Fetch what is past its age before planning; whatever goes wrong, the last good rows stay and a warning says so.
+
+    Args:
+        home: the data folder.
+        mode: auto, never or always.
+        timeout_s: bound of the whole refresh.
+        providers: only these, where a filter names them.
+    """
+    if mode == "never":
+        return []
+    try:
+        with reading(home) as catalog:
+            kind = catalog.mode()
+            due = _due(catalog.rows("SELECT * FROM v_provider_health"), mode, providers)
+            if providers:
+                provider_health(catalog, providers)
+    except CatalogMissing:
+        kind, due = "live", list(providers)
+        if mode == "auto":
+            return []
+    if kind == "recorded":
+        if mode == "always" or due:
+            return [{"code": "recorded_home_not_refreshed", "values": {}}]
+        return []
+    if not due and mode == "auto":
+        return []
+    return _refresh(home, due, timeout_s)
+
+
+def _due(health: list[dict[str, Any]], mode: str, providers: tuple[str, ...]) -> list[str]:
+    """Providers that may be fetched on demand and are past their age, or all of them for `always`."""
+    return [
+        row["provider"]
+        for row in health
+        if row["on_demand"]
+        and (not providers or row["provider"] in providers)
+        and (mode == "always" or row["freshness"] != "fresh")
+    ]
+
+
+def _refresh(home: Home, due: list[str], timeout_s: float) -> list[dict[str, Any]]:
+    from jobs.refresh import refresh
+
+    try:
+        report = refresh(home, due, timeout_s=timeout_s)
+    except GpuBazaarError as problem:
+        return [{"code": "refresh_failed", "values": {"providers": due, "problem": str(problem)}}]
+    return [
+        {"code": f"refresh_{r.outcome}", "values": {"provider": r.provider, "problem": r.note}}
+        for r in report.results
+        if r.outcome in {"failed", "held", "partial"}
+    ]

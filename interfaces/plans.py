@@ -1,0 +1,122 @@
+"""A plan as a person reads it: the ranked offers, what else could be done, why the others were left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from catalog.reader import Catalog
+from interfaces.messages import sentence
+from interfaces.money import add_currency, grouped
+from interfaces.render import dumps, note, notes, print_rows, print_table
+from interfaces.words import headers, say
+
+_CSV_COLUMNS = (
+    "rank", "provider", "via", "instance_type", "region", "country", "gpu", "gpu_count", "purchase_option",
+    "commitment_days", "instances", "replicas", "plan_gpus", "tp", "pp", "dp", "verdict", "required_gib_per_gpu",
+    "headroom_gib_per_gpu", "gpu_interconnect", "tpot_ms", "ttft_ms", "output_tokens_s", "seconds_per_item", "hours",
+    "price_usd_hour", "plan_usd_hour", "cost_compute_usd", "cost_storage_usd", "cost_egress_usd", "cost_total_usd",
+    "cost_usd_month", "cost_usd_per_million_tokens", "availability", "observed_at", "age_s", "freshness", "provenance",
+    "source_url",
+)  # fmt: skip
+# Reasons that explain a place in the order; the others are in the JSON and in --explain.
+_TOLD = (
+    "split_no_fit", "split_slo", "split_latency", "split_asked", "bandwidth", "bandwidth_behind", "linked_gpus",
+    "reserved_first", "small_card_first", "pareto", "spot_priced_with_interruptions", "cold_start",
+    "commitment_break_even",
+)  # fmt: skip
+_SERVING = frozenset({"serve", "batch"})
+
+
+def print_plan(catalog: Catalog, result: Any, *, form: str, lang: str, currency: str) -> None:
+    """Print a plan in one of the list formats; notes go to standard error."""
+    answer = result.answer
+    rows = [*answer["rows"], *answer["alternatives"]]
+    add_currency(catalog, rows, (), currency)
+    if form == "json":
+        click.echo(dumps(answer))
+        return
+    if form == "table":
+        _print_tables(answer, lang, currency)
+    else:
+        print_rows(answer["rows"], _CSV_COLUMNS, form, headers=headers(lang))
+    _print_notes(answer, lang)
+
+
+def _print_tables(answer: Mapping[str, Any], lang: str, currency: str) -> None:
+    serve = answer["workload"]["workload"] == "serve"
+    if answer["rows"]:
+        title = say("Cost a month" if serve else "Cost of the job", lang)
+        print_table(_lines(answer["rows"], lang, currency), _columns(answer), headers=headers(lang), title=title)
+    if answer["alternatives"]:
+        shown = _lines(answer["alternatives"], lang, currency, told=None)
+        print_table(shown, _columns(answer), headers=headers(lang), title=say("Alternatives", lang))
+
+
+def _columns(answer: Mapping[str, Any]) -> tuple[str, ...]:
+    workload = answer["workload"]["workload"]
+    speed = ("tpot_ms", "ttft_ms") if workload == "serve" else ("hours",)
+    tokens = ("cost_usd_per_million_tokens",) if workload in _SERVING else ()
+    return ("rank", "provider", "offer", "place", "gpus", "verdict", "headroom_gib_per_gpu", *speed, "cost", *tokens,
+            "age_s", "why")  # fmt: skip
+
+
+def _lines(
+    rows: Sequence[Mapping[str, Any]], lang: str, currency: str, told: tuple[str, ...] | None = _TOLD
+) -> list[dict[str, Any]]:
+    return [
+        {
+            **{name: row[name] for name in ("rank", "provider", "verdict", "age_s")},
+            "verdict": say(row["verdict"], lang),
+            "offer": _offer(row, lang),
+            "place": row["region"] or row["country"] or "",
+            "gpus": f"{row['plan_gpus']} x {row['gpu']}" + (f" (tp {row['tp']})" if row["tp"] > 1 else ""),
+            "headroom_gib_per_gpu": row["headroom_gib_per_gpu"],
+            "tpot_ms": row["tpot_ms"],
+            "ttft_ms": row["ttft_ms"],
+            "hours": row["hours"],
+            "cost": grouped(row[f"cost_total_{currency}"], currency, lang),
+            "cost_usd_per_million_tokens": row["cost_usd_per_million_tokens"],
+            "why": "; ".join(sentence(r, lang) for r in row["reasons"] if told is None or r["code"] in told),
+        }
+        for row in rows
+    ]
+
+
+def _offer(row: Mapping[str, Any], lang: str) -> str:
+    count = f"{row['instances']} x " if row["instances"] > 1 else ""
+    days = f" {row['commitment_days']} d" if row["commitment_days"] else ""
+    return f"{count}{row['instance_type']} ({say(row['purchase_option'], lang)}{days})"
+
+
+def _print_notes(answer: Mapping[str, Any], lang: str) -> None:
+    notes(sentence(w, lang) for w in answer["warnings"])
+    common = _shared_warnings(answer["rows"])
+    notes(sentence(w, lang) for w in common)
+    for text in answer["assumptions"]:
+        note(f"{say('assumed', lang)}: {text}")
+    counts = answer["rejected"]["counts"]
+    if counts:
+        told = ", ".join(f"{sentence({'code': code, 'values': {}}, lang)}: {n}" for code, n in counts.items())
+        note(f"{say('left out', lang)}: {told}")
+    nearest = answer["rejected"]["nearest"]
+    if nearest and not answer["rows"]:
+        note(f"{say('nearest miss', lang)}: {nearest_words(nearest, lang)}")
+
+
+def nearest_words(nearest: Mapping[str, Any], lang: str) -> str:
+    """The nearest miss in one sentence, with what would make it fit."""
+    place = f"{nearest['gpu_count']} x {nearest['gpu']}"
+    remedies = "; ".join(sentence(r, lang) for r in nearest["remedies"])
+    return f"{place}: {sentence(nearest['reason'], lang)}" + (f" ({remedies})" if remedies else "")
+
+
+def _shared_warnings(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Warnings of the rows, each kind once: the first row's wording stands for the others."""
+    seen: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        for warning in row["warnings"]:
+            seen.setdefault(warning["code"], warning)
+    return [w for code, w in seen.items() if code != "price_not_live"]

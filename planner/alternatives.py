@@ -1,0 +1,121 @@
+"""What else could be done: split plans that the rules set aside, smaller formats, a commitment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from planner.candidates import Candidates, Shape, shape_of
+from planner.desk import Desk
+from planner.options import WorkloadPlanner
+from planner.plan_serving import ServingPlanner, smaller_formats
+from planner.ranking import Plan
+from planner.reasons import reason
+from planner.rejections import RuledOut
+from planner.request import RequestError
+
+_SPLITS_SHOWN = 3
+_FORMATS_SHOWN = 2
+_LONGEST_COMMITMENT_DAYS = 1096
+
+
+def alternatives(
+    desk: Desk, found: Candidates, planner: WorkloadPlanner, ranked: list[Plan], aside: list[Plan]
+) -> list[Plan]:
+    """Plans that are not ranked, each with the reason that says what is different and what it saves a month or job."""
+    best = ranked[0] if ranked else None
+    return [
+        *_split(aside),
+        *_formats(desk, found, planner, best),
+        *_commitment(desk, found, planner, best),
+    ]
+
+
+def _split(aside: list[Plan]) -> list[Plan]:
+    """The cheapest split plans, one per GPU and split."""
+    shown: dict[tuple[str, int], Plan] = {}
+    for plan in aside:
+        shown.setdefault((plan.option.shape.gpu, plan.option.tp * plan.option.pp), plan)
+    return list(shown.values())[:_SPLITS_SHOWN]
+
+
+def _saved(best: Plan | None, plan: Plan) -> float | None:
+    return float(best.total - plan.total) if best is not None else None
+
+
+def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan | None) -> Iterator[Plan]:
+    """Cheaper plans in weight formats and cache types that the user did not pin."""
+    if not isinstance(planner, ServingPlanner) or not found.open:
+        return
+    request = planner.request
+    current = planner.ready(found.open[0]).case
+    changes: list[dict[str, str]] = []
+    if request.weights in {None, "native", "auto"}:
+        changes += [{"weights": name} for name in smaller_formats(current.weights)[:3]]
+    if request.kv_cache in {None, "auto"} and current.kv_cache in {"bf16", "fp16"}:
+        changes.append({"kv_cache": "fp8"})
+    shown = 0
+    for change in changes:
+        plan = _cheapest_with(desk, found.open, planner, change)
+        if plan is None or (best is not None and plan.total >= best.total):
+            continue
+        name, value = next(iter(change.items()))
+        saved = _saved(best, plan)
+        gib = None
+        if best is not None and best.option.required_gib and plan.option.required_gib:
+            gib = round(best.option.required_gib - plan.option.required_gib, 2)
+        yield plan.because(
+            reason(f"alternative_{name}", value=value, saves_usd=saved, saves_gib_per_gpu=gib),
+            reason("quality_risk", format=value),
+        )
+        shown += 1
+        if shown >= _FORMATS_SHOWN:
+            return
+
+
+def _cheapest_with(desk: Desk, shapes: list[Shape], planner: ServingPlanner, change: dict[str, str]) -> Plan | None:
+    """The best single-GPU plan under one change of the request."""
+    try:
+        variant = ServingPlanner(replace(planner.request, **change), planner.policy)  # type: ignore[arg-type]
+        options = [o for shape in shapes for o in variant.options(shape).options if not o.split and o.meets]
+    except RequestError:
+        return None
+    desk.fetch(options, per_terms=1)
+    plans = desk.ranked(variant, options, RuledOut())
+    return plans[0] if plans else None
+
+
+def _commitment(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan | None) -> Iterator[Plan]:
+    """The cheapest plan that commits longer than asked, and after how many months it wins."""
+    if not found.too_long or desk.ask.request.workload != "serve":
+        return
+    longer = replace(desk.ask.policy, max_commitment_days=_LONGEST_COMMITMENT_DAYS, purchase_options=("reserved",))
+    shapes = {s.key: s for row in found.too_long if (s := shape_of(row)) is not None}
+    options = [o for shape in shapes.values() for o in planner.options(shape).options if o.meets]
+    desk.fetch(options, per_terms=5)
+    plans = desk.ranked(planner, options, RuledOut(), longer)
+    if not plans:
+        return
+    plan = plans[0]
+    if best is not None and plan.total >= best.total:
+        return
+    days = plan.offer["commitment_days"]
+    yield plan.because(reason("alternative_commitment", commitment_days=days, saves_usd=_saved(best, plan)),
+                       *break_even(plan, best))  # fmt: skip
+
+
+def break_even(plan: Plan, on_demand: Plan | None) -> list[dict[str, object]]:
+    """Months of use after which a whole commitment costs less than renting on demand: term cost / monthly cost."""
+    if on_demand is None or not plan.offer["commitment_days"] or on_demand.total <= 0:
+        return []
+    months = plan.offer["commitment_days"] * 24 / 730
+    even = float(plan.total) * months / float(on_demand.total)
+    return [
+        reason(
+            "commitment_break_even",
+            months=round(even, 2),
+            term_months=round(months, 2),
+            wins=even <= months,
+            commitment_days=plan.offer["commitment_days"],
+        )
+    ]

@@ -1,0 +1,116 @@
+"""What a plan costs on one offer: use, starts, rounding, interruptions, commitment, meters, storage, egress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from planner.cost_extras import Surcharges, address_lines, egress_lines, meter_lines, storage_lines
+from planner.cost_lines import Cost, CostLine, exact, line
+from planner.cost_spot import Interruptions
+from planner.cost_start import ColdStart, rounded_up_s
+from planner.reasons import Reason, reason
+
+_HOURS_PER_DAY = 24
+_MONTH = Decimal(730)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What is used of an offer, in one month (`monthly`) or for one job.
+
+    `hours` are useful hours of each instance, `starts` its starts. `storage_gb` is per instance unless
+    `storage_shared`. `addresses`: whether instances answer the public. `disk_survives` False: what is stored must
+    outlive an instance, so its own disk does not count.
+    """
+
+    monthly: bool
+    instances: int
+    hours: float
+    starts: float
+    storage_gb: float
+    storage_shared: bool
+    egress_gb: float | None
+    addresses: bool
+    start: ColdStart
+    interruptions: Interruptions | None = None
+    disk_survives: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """The cost, what to warn of, and why the offer cannot be used, if so."""
+
+    cost: Cost
+    warnings: tuple[Reason, ...]
+    refusal: Reason | None = None
+
+
+def price(offer: Mapping[str, Any], usage: Usage, table: Surcharges) -> Priced:
+    """Price one offer.
+
+    Args:
+        offer: a row of `catalog.queries.offers_of_shapes`.
+        usage: what is used of it.
+        table: the catalog's surcharges.
+    """
+    compute, warnings = _compute_lines(offer, usage)
+    hours = sum((item.quantity for item in compute), Decimal(0))
+    meters, assumed = meter_lines(table, offer, hours)
+    if assumed:
+        warnings.append(reason("meters_assumed"))
+    elapsed = _MONTH if usage.monthly else Decimal(str(usage.hours * (1 + _overhead(usage))))
+    stored, notes, refusal = storage_lines(
+        table,
+        offer if usage.disk_survives else {**offer, "local_storage_gb": None},
+        need_gb=usage.storage_gb,
+        instances=usage.instances,
+        hours=elapsed,
+        shared=usage.storage_shared,
+    )
+    out, egress_notes = egress_lines(table, offer, usage.egress_gb)
+    addresses = address_lines(table, offer, usage.instances, elapsed) if usage.addresses else []
+    lines = (*compute, *meters, *addresses, *stored, *out)
+    return Priced(Cost(lines), (*warnings, *notes, *egress_notes), refusal)
+
+
+def _overhead(usage: Usage) -> float:
+    return usage.interruptions.overhead if usage.interruptions else 0.0
+
+
+def _compute_lines(offer: Mapping[str, Any], usage: Usage) -> tuple[list[CostLine], list[Reason]]:
+    unit_price = exact(offer["price_usd_hour"])
+    source = str(offer["source_url"] or offer["provider"])
+    instances = usage.instances
+    lines: list[CostLine] = []
+    warnings: list[Reason] = []
+
+    def add(kind: str, hours: float) -> None:
+        if hours > 1e-9:
+            lines.append(line(kind, hours * instances, "instance_hour", unit_price, source))
+
+    add("compute", usage.hours)
+    repeated = usage.hours * _overhead(usage)
+    add("interruption", repeated)
+    committed = offer["purchase_option"] == "reserved" and offer["commitment_days"]
+    if committed:
+        add("commitment", _idle_commitment(offer, usage, usage.hours + repeated))
+        return lines, warnings
+    if usage.starts:
+        cold_h = usage.starts * usage.start.billed_s / 3600
+        add("cold_start", cold_h)
+        session_s = (usage.hours + repeated) * 3600 / usage.starts + usage.start.billed_s
+        billed_s = rounded_up_s(session_s, offer["billing_increment_s"], offer["minimum_charge_s"])
+        add("billing_increment", usage.starts * (billed_s - session_s) / 3600)
+        if offer["billing_increment_s"] is None:
+            warnings.append(reason("billing_increment_unknown"))
+    return lines, warnings
+
+
+def _idle_commitment(offer: Mapping[str, Any], usage: Usage, used_h: float) -> float:
+    """Hours that a reservation bills without use: the rest of the month, or of the shortest term for a job."""
+    if usage.monthly:
+        return max(0.0, float(_MONTH) - used_h)
+    return max(0.0, float(offer["commitment_days"]) * _HOURS_PER_DAY - used_h)
