@@ -111,7 +111,7 @@ def _answer(request: Request, fit: MediaFit, gpu: str, candidates: tuple[str, ..
             "weights_gib": rounded(fit.training.weights),
             "adapters_gib": rounded(fit.training.adapters),
             "activations_gib": rounded(fit.training.activations),
-            "runtime_gib": rounded(memory.runtime),
+            "runtime_gib": rounded(fit.training.runtime),
         }
     else:
         breakdown = {

@@ -28,6 +28,10 @@ _TOKENS_S = 3.6
 _DEFAULT_TRACK_S = 600.0
 # Beam caches, encoder activations and workspaces of a model of width 1280, GiB for one window; scales with width.
 _WORKSPACE_GIB = 1.25
+# Cross-attention and beam caches of one more window of a 32-layer decoder.
+_WINDOW_CACHE_GIB = 0.30
+# Windows of a batch wait for the longest one: a batch of n is n^0.7 times faster.
+_BATCH_GAIN = 0.7
 RUNTIME_GIB = 0.5
 _BANDWIDTH_SHARE = 0.5
 _LAYER_LAUNCH_S = 0.4e-3
@@ -86,14 +90,15 @@ def _bandwidth(accelerator: Accelerator) -> float:
 def _whisper(shape: _Shape, accelerator: Accelerator, notes: tuple[tuple[str, Any], ...]) -> AudioFit:
     row = shape.row
     weights = row["params_b"] * _GIGA * shape.bytes_per_param / _GIB
-    work = _WORKSPACE_GIB * row["width"] / 1280 * shape.batch
+    caches = _WINDOW_CACHE_GIB * (0.25 + 0.75 * row["decoder_layers"] / 32)
+    work = (_WORKSPACE_GIB + caches * (shape.batch - 1)) * row["width"] / 1280
     windows = -(-shape.seconds // _WINDOW_S)
     encoder = 2 * (row["params_b"] - row["decoder_params_b"]) * _GIGA * 1500
     rate = peak_tflops(accelerator, shape.precision) * _TERA * _ENCODER_SHARE
     token = row["decoder_params_b"] * _GIGA * shape.bytes_per_param / _bandwidth(accelerator)
     token += row["decoder_layers"] * _LAYER_LAUNCH_S
     tokens = min(shape.seconds, _WINDOW_S) * _TOKENS_S
-    window_s = encoder / rate + tokens * token / shape.batch
+    window_s = encoder / rate + tokens * token / shape.batch**_BATCH_GAIN
     return AudioFit(
         name=row["id"],
         weights=weights,

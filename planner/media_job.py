@@ -46,7 +46,7 @@ class MediaJob:
     task: str
     tp: int = 1
     lora_rank: int = 16
-    checkpointing: str = "full"
+    checkpointing: str = "none"
     assumptions: tuple[tuple[str, Any], ...] = field(default=())
 
     @property
@@ -113,7 +113,7 @@ def resolve_media(request: Request, model: MediaModel, accelerator: Accelerator)
         task=default("task", "generate"),
         tp=request.tp or 1,
         lora_rank=request.lora_rank or 16,
-        checkpointing=request.gradient_checkpointing or "full",
+        checkpointing=default("gradient_checkpointing", "none") if request.task == "lora" else "none",
         assumptions=tuple(notes),
     )
 

@@ -23,10 +23,10 @@ _FABRIC_GB_S = {
     "cdna": 400.0,
 }
 _ETHERNET_GB_S = 12.5
-# Share of gradient and weight collectives left exposed where they run beside the arithmetic (Megatron, XLA).
-_OVERLAPPED = 0.35
+# Share of gradient and weight collectives left exposed, by how the framework runs its kernels.
+_EXPOSED = {"graph": 0.35, "fused": 0.55}
 # Share of expert dispatch and combine that computing does not hide.
-_DISPATCH_EXPOSED = 0.1
+_DISPATCH_EXPOSED = 0.06
 _GIGA = 1e9
 
 
@@ -100,7 +100,7 @@ def communication_seconds(job: TrainingJob, net: Links) -> Communication:
     expert_step = 0.0
     if job.ep > 1 and job.gpus > job.ep * job.pp:
         expert_step = 2 * 2.0 * experts / (_ATTAINED * net.per_gpu_gb_s(job.gpus // job.pp) * _GIGA)
-    exposed = _OVERLAPPED if job.framework.kernels == "graph" else 1.0
+    exposed = _EXPOSED.get(job.framework.kernels, 1.0)
     busy = exposed * (gathers + reduces) + _tensor_parallel_seconds(job, net) + _dispatch_seconds(job, net)
     return Communication(busy, exposed * per_step + expert_step)
 
