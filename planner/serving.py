@@ -191,6 +191,7 @@ def _speed_inputs(
         state_layers=spec.state_layers,
         attention_layers=spec.attention_layers or spec.layers,
         latent=spec.latent_attention,
+        indexer=any(g.indexer_dim for g in spec.cache),
         hidden=spec.hidden,
         attention_width=spec.heads * spec.head_dim,
         stream_bytes=plan.stream,
@@ -201,7 +202,6 @@ def _speed_inputs(
         state_bytes=need.state_bytes * stages,
         dense_params=dense / tp,
         expert_params=budget.experts / expert_ranks,
-        weight_only=path.path == "weight_only",
         tp=tp,
         pp=layout.pp,
         dp=layout.dp,
@@ -210,6 +210,7 @@ def _speed_inputs(
         link=link_of(gpu, max(1, layout.gpus // layout.nodes), interconnect),
         eager=not graphs or rule.engine == "transformers",
         vendor=gpu.vendor,
+        blackwell=gpu.architecture.startswith(("Blackwell", "Rubin")) and gpu.segment == "datacenter",
         legacy=rule.engine == "vllm" and not rule.chunked_prefill,
         chunk_tokens=max(512, min(tokens, 16384)),
     )

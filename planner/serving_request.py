@@ -90,9 +90,10 @@ def _case(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> Se
             said.append("the configuration shows no vision tower: its weights are not counted")
     if spec.max_context and context > spec.max_context:
         said.append(f"context {context} is beyond the model's own {spec.max_context}: rotary scaling assumed")
+    weights = _weights(request, spec, said)
     case = ServingCase(
-        weights=_weights(request, spec, said),
-        kv_cache=_cache(request, spec, engine, said),
+        weights=weights,
+        kv_cache=_cache(request, spec, engine, weights, said),
         context=context,
         concurrency=request.concurrency or 1,
         input_tokens=input_tokens,
@@ -156,7 +157,7 @@ def _weights(request: Request, spec: ModelSpec, said: list[str]) -> str:
         ) from None
 
 
-def _cache(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> str:
+def _cache(request: Request, spec: ModelSpec, engine: str, weights: str, said: list[str]) -> str:
     asked = request.kv_cache or "auto"
     if asked.casefold() not in {"auto", "native"}:
         found = cache_format(asked)
@@ -166,6 +167,9 @@ def _cache(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> s
                 "unknown_kv_cache", f"unknown kv_cache {asked!r}. Known: {', '.join(CACHE_BYTES)}.", suggestions
             )
         return "fp8" if found.startswith("fp8") else found
+    if weights == "nvfp4" or (weights == "fp8" and engine == "tensorrt-llm"):
+        said.append(f"kv_cache fp8: {weights} builds for this engine carry an FP8 cache tag (kv_cache_quant_algo)")
+        return "fp8"
     chosen = "fp16" if engine == "llama.cpp" or spec.native_format == "fp16" else "bf16"
     said.append(f"kv_cache {chosen}, 2 bytes an element")
     return chosen

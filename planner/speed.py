@@ -16,6 +16,7 @@ from planner.links import Link, allreduce_us
 
 Coefficients = Mapping[str, float]
 _HBM = ("HBM",)
+_LOOP_USERS = 256
 
 
 @functools.cache
@@ -44,6 +45,7 @@ class SpeedInputs:
     state_layers: int
     attention_layers: int
     latent: bool
+    indexer: bool
     hidden: int
     attention_width: int
     stream_bytes: float
@@ -54,7 +56,6 @@ class SpeedInputs:
     state_bytes: float
     dense_params: float
     expert_params: float
-    weight_only: bool
     tp: int
     pp: int
     dp: int
@@ -64,6 +65,7 @@ class SpeedInputs:
     eager: bool
     vendor: str
     legacy: bool
+    blackwell: bool
     chunk_tokens: int
 
 
@@ -76,10 +78,17 @@ def touched_share(expert_share: float, tokens: float) -> float:
 
 def bandwidth_efficiency(inputs: SpeedInputs, k: Coefficients) -> float:
     """Share of the printed bandwidth that weight streaming reaches on this kind of memory."""
-    share = k["bandwidth_hbm"] if inputs.memory_type.startswith(_HBM) else k["bandwidth_gddr"]
+    share = k["bandwidth_gddr"]
+    if inputs.memory_type.startswith(_HBM):
+        share = k["bandwidth_hbm_llama.cpp"] if inputs.engine == "llama.cpp" else k["bandwidth_hbm"]
     if inputs.vendor != "NVIDIA":
         share *= k["bandwidth_other_vendor"]
     return share
+
+
+def _reached(inputs: SpeedInputs, tflops: float, k: Coefficients) -> float:
+    """Operations a millisecond at the printed peak, less what kernels of other vendors leave unused."""
+    return tflops * 1e9 * (1.0 if inputs.vendor == "NVIDIA" else k["mfu_other_vendor"])
 
 
 def decode_ms(inputs: SpeedInputs, batch: float, context: float, k: Coefficients | None = None) -> float:
@@ -91,7 +100,7 @@ def decode_ms(inputs: SpeedInputs, batch: float, context: float, k: Coefficients
     micro = max(1.0, batch / inputs.pp)
     return (
         fixed_us(inputs, micro, k) / 1e3
-        + math.hypot(*_stream_and_arithmetic_ms(inputs, micro, k))
+        + _overlapped(*_stream_and_arithmetic_ms(inputs, micro, k), k)
         + _cache_ms(inputs, micro, context, k)
         + _decode_allreduce_us(inputs, micro) * k["allreduce"] / 1e3
     )
@@ -107,8 +116,8 @@ def decode_terms_ms(
     k = k or coefficients()
     micro = max(1.0, batch / inputs.pp)
     stream, arithmetic = _stream_and_arithmetic_ms(inputs, micro, k)
-    both = math.hypot(stream, arithmetic)
-    share = arithmetic**2 / both**2 if both else 0.0
+    both = _overlapped(stream, arithmetic, k)
+    share = arithmetic / (stream + arithmetic) if both else 0.0
     return {
         "fixed": fixed_us(inputs, micro, k) / 1e3,
         "bandwidth": both * (1 - share) + _cache_ms(inputs, micro, context, k),
@@ -123,11 +132,15 @@ def fixed_us(inputs: SpeedInputs, batch: float, k: Coefficients) -> float:
     per_layer += k["state_layer_us"] * inputs.state_layers
     if inputs.latent:
         per_layer += k["latent_layer_us"] * inputs.attention_layers
-    per_layer *= k[f"engine_{inputs.engine}"]
+    if inputs.indexer:
+        per_layer += k["indexer_layer_us"] * inputs.attention_layers
+    if inputs.activation in {"fp8", "fp4", "int8"}:
+        per_layer += k[f"{inputs.activation}_layer_us"] * (inputs.layers - inputs.moe_layers)
+    per_layer *= k[f"engine_{inputs.engine}"] * (k["fixed_blackwell"] if inputs.blackwell else 1.0)
     if inputs.eager:
         per_layer += k["eager_layer_us"] * inputs.layers
     step = k["step_us"] + (k["legacy_step_us"] if inputs.legacy else 0.0)
-    return per_layer + step + k["sequence_us"] * batch + (inputs.pp - 1) * k["stage_us"]
+    return per_layer + step + k[f"sequence_us_{inputs.engine}"] * batch + (inputs.pp - 1) * k["stage_us"]
 
 
 def _stream_and_arithmetic_ms(inputs: SpeedInputs, batch: float, k: Coefficients) -> tuple[float, float]:
@@ -136,8 +149,22 @@ def _stream_and_arithmetic_ms(inputs: SpeedInputs, batch: float, k: Coefficients
     tokens = batch * inputs.dp if inputs.ep > inputs.tp else batch
     experts = inputs.expert_bytes * touched_share(inputs.expert_share, tokens) / (rate * k["bandwidth_experts"])
     params = inputs.dense_params + inputs.expert_params * inputs.expert_share
-    arithmetic = 2 * params * batch / (inputs.gemm_tflops * 1e9 * k["decode_mfu"])
+    arithmetic = (
+        2
+        * params
+        * batch
+        / (_reached(inputs, inputs.gemm_tflops, k) * k["decode_mfu_moe" if inputs.moe_layers else "decode_mfu_dense"])
+    )
     return stream + experts, arithmetic
+
+
+def _overlapped(stream: float, arithmetic: float, k: Coefficients) -> float:
+    """Reading weights and computing with them overlap; near the ridge neither hides the other in full."""
+    p = k["overlap"]
+    longest = max(stream, arithmetic)
+    if longest <= 0:
+        return 0.0
+    return longest * math.pow(1 + math.pow(min(stream, arithmetic) / longest, p), 1 / p)
 
 
 def _cache_ms(inputs: SpeedInputs, batch: float, context: float, k: Coefficients) -> float:
@@ -166,9 +193,8 @@ def prefill_ms(inputs: SpeedInputs, tokens: float, cached: float = 0.0, k: Coeff
     attention = 2 * inputs.attention_layers * inputs.attention_width / inputs.tp * fresh * (tokens + cached)
     moe = inputs.moe_layers > 0 or inputs.expert_params > 0
     name = f"prefill_mfu_moe_{inputs.activation}" if moe else f"prefill_mfu_{inputs.activation}"
-    arithmetic = linear / (inputs.gemm_tflops * 1e9 * k[name]) + attention / (
-        inputs.half_tflops * 1e9 * k["prefill_mfu_attention"]
-    )
+    arithmetic = linear / (_reached(inputs, inputs.gemm_tflops, k) * k[name])
+    arithmetic += attention / (_reached(inputs, inputs.half_tflops, k) * k["prefill_mfu_attention"])
     rate = inputs.bandwidth_gb_s * 1e6 * bandwidth_efficiency(inputs, k)
     weights = (inputs.stream_bytes + inputs.expert_bytes * touched_share(share, fresh) / k["bandwidth_experts"]) / rate
     chunks = max(1.0, fresh / inputs.chunk_tokens)
@@ -180,6 +206,22 @@ def prefill_ms(inputs: SpeedInputs, tokens: float, cached: float = 0.0, k: Coeff
         reduce_us = chunks * rounds * allreduce_us(inputs.link, inputs.engine, world, size, nodes=inputs.nodes)
     fixed = k["prefill_layer_us"] * (inputs.layers + inputs.moe_layers) * k[f"engine_{inputs.engine}"] * chunks
     return math.hypot(arithmetic, weights * chunks) + reduce_us * k["prefill_allreduce"] / 1e3 + fixed / 1e3
+
+
+def _pipeline_share(inputs: SpeedInputs, fresh: float) -> float:
+    """Share of one prompt's prefill time when its chunks follow each other through the pipeline stages."""
+    chunks = max(1.0, math.ceil(fresh / inputs.chunk_tokens))
+    return (chunks + inputs.pp - 1) / (chunks * inputs.pp)
+
+
+def _burst_share(concurrency: float, k: Coefficients) -> float:
+    """Share of the closed-loop rate that is left beyond `_LOOP_USERS` users.
+
+    So many requests arrive as a burst: while it ramps up and while its longest answers end, the engine is part idle.
+    """
+    if concurrency <= _LOOP_USERS:
+        return 1.0
+    return 1.0 / (1.0 + k["burst"] * math.log2(concurrency / _LOOP_USERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +256,20 @@ def serve_speed(
     running = max(1.0, min(concurrency, capacity) / inputs.dp)
     context = input_tokens + output_tokens / 2
     step = decode_ms(inputs, running, context, k) / speculative
-    prefill = prefill_ms(inputs, input_tokens, input_tokens * cached_share, k) / max(1, inputs.pp if running > 1 else 1)
-    blocked = k["interference"] * (running - 1) * prefill / max(1, output_tokens)
+    cached = input_tokens * cached_share
+    prefill = prefill_ms(inputs, input_tokens, cached, k)
+    alone = prefill * _pipeline_share(inputs, input_tokens - cached)
+    blocked = k["interference"] * (running - 1) * prefill / min(running, inputs.pp) / max(1, output_tokens)
     tpot = step + blocked
     # The requests of a closed loop meet in a queue in front of prefill; it is emptied one prompt after the other.
-    alone = prefill_ms(inputs, input_tokens, input_tokens * cached_share, k)
-    ttft = k[f"ttft_base_{inputs.engine}"] + alone * (1 + k["queue"] * min(running - 1, 8)) + step
+    queue = k[f"queue_{inputs.engine}"] * min(running - 1, k["queue_longest"])
+    ttft = (
+        k[f"ttft_base_{inputs.engine}"]
+        + alone * (1 + queue)
+        + k[f"wait_steps_{inputs.engine}"] * step * min(1, running - 1)
+    )
     cycle = ttft + max(0, output_tokens - 1) * tpot
-    rate = running * output_tokens / cycle * 1e3 * inputs.dp
+    rate = running * output_tokens / cycle * 1e3 * inputs.dp * _burst_share(concurrency / inputs.dp, k)
     waiting = max(0.0, concurrency / inputs.dp - running)
     if waiting:
         ttft += waiting / running * cycle / 2
