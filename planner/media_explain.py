@@ -5,8 +5,8 @@ from __future__ import annotations
 from planner.accelerator_choice import choose
 from planner.media import fit_media
 from planner.media_audio import audio_fit
-from planner.media_job import QUANT_BYTES, resolve_media
-from planner.media_memory import decode_bytes, step_bytes
+from planner.media_job import resolve_media
+from planner.media_memory import decode_bytes, held_bytes, step_bytes
 from planner.media_models import media_model
 from planner.media_time import linear_flops, pass_flops
 from planner.request import Request, RequestError
@@ -36,17 +36,25 @@ def explain_media(request: Request) -> list[str]:
     job, memory, time = fit.job, fit.memory, fit.time
     network = job.model.denoiser
     lines = [
-        f"model: {job.model.name}, encoders {job.model.encoder_params / 1e9:.3g}B, denoiser "
-        f"{network.params * network.experts / 1e9:.3g}B at {QUANT_BYTES[job.quant]:g} bytes ({job.quant}), decoder "
-        f"{job.model.decoder.params / 1e9:.3g}B [{job.model.source}]",
-        f"one step of {job.batch} x {job.tokens} tokens: {step_bytes(job) / _GIB:.2f} GiB; decoding "
-        f"{job.output_px / 1e6:.3g} M pixels at {job.model.decoder.decode_bytes_per_px:g} bytes: "
-        f"{decode_bytes(job) / _GIB:.2f} GiB [{_FITTED}]",
-        f"offload {job.offload}: worst stage {memory.stage}, peak {memory.peak:.2f} GiB of "
-        f"{job.accelerator.memory_gib_usable:.2f} GiB: {fit.verdict}",
-        f"one pass: {pass_flops(job) / 1e12:.4g} TFLOP ({linear_flops(job) / 1e12:.4g} linear); {job.steps} steps x "
-        f"{network.cfg} = {time.denoise_s:.4g} s, encoding {time.encode_s:.3g} s, decoding {time.decode_s:.3g} s, "
-        f"transfers {time.transfer_s:.3g} s [{_FITTED}]",
+        (
+            f"model: {job.model.name}, encoders {job.model.encoder_params / 1e9:.3g}B, denoiser "
+            f"{network.params * network.experts / 1e9:.3g}B held in {held_bytes(job)[1] / _GIB:.2f} GiB ({job.quant}), decoder "
+            f"{job.model.decoder.params / 1e9:.3g}B [{job.model.source}]"
+        ),
+        (
+            f"one step of {job.batch} x {job.tokens} tokens: {step_bytes(job) / _GIB:.2f} GiB; decoding "
+            f"{job.output_px / 1e6:.3g} M pixels at {job.model.decoder.decode_bytes_per_px:g} bytes: "
+            f"{decode_bytes(job) / _GIB:.2f} GiB [{_FITTED}]"
+        ),
+        (
+            f"offload {job.offload}: worst stage {memory.stage}, peak {memory.peak:.2f} GiB of "
+            f"{job.accelerator.memory_gib_usable:.2f} GiB: {fit.verdict}"
+        ),
+        (
+            f"one pass: {pass_flops(job) / 1e12:.4g} TFLOP ({linear_flops(job) / 1e12:.4g} linear); {job.steps} steps x "
+            f"{network.cfg} = {time.denoise_s:.4g} s, encoding {time.encode_s:.3g} s, decoding {time.decode_s:.3g} s, "
+            f"transfers {time.transfer_s:.3g} s [{_FITTED}]"
+        ),
         f"one item: {fit.seconds_per_item:.4g} s",
     ]
     if fit.training:

@@ -52,8 +52,8 @@ def _states(fit: TrainingFit) -> list[str]:
         return lines
     per = state_bytes(job.framework.regime, job.optimizer, job.precision)
     lines.append(
-        f"states: {per.weights:g} weights + {per.gradients:g} gradients + {per.optimizer:g} optimizer bytes a parameter "
-        f"({job.framework.regime}, {job.optimizer}) [{_PRACTICE}]"
+        f"states: {per.weights:g} weights + {per.gradients:g} gradients + {per.optimizer:g} optimizer bytes "
+        f"a parameter ({job.framework.regime}, {job.optimizer}) [{_PRACTICE}]"
     )
     lines.append(
         f"sharding: {job.strategy} over {job.shards} ranks, tp {job.tp}, pp {job.pp}, ep {job.ep}: "
@@ -66,19 +66,25 @@ def _activations(fit: TrainingFit) -> list[str]:
     job = fit.job
     acts = activations(job)
     return [
-        f"one layer keeps {layer_token_bytes(job):.0f} bytes a token without recomputation; checkpointing "
-        f"{job.checkpointing}: {gib(acts.saved):.2f} GiB saved for {job.micro_tokens:.0f} tokens [{_ACTIVATIONS}]",
-        f"backward of one layer: {gib(acts.layer):.2f} GiB; loss over {job.model.vocab} entries, "
-        f"{job.framework.logits_bytes:g} bytes each in {job.framework.loss_chunks} chunk(s): {gib(acts.loss):.2f} GiB "
-        f"[{job.framework.source}]",
+        (
+            f"one layer keeps {layer_token_bytes(job):.0f} bytes a token without recomputation; checkpointing "
+            f"{job.checkpointing}: {gib(acts.saved):.2f} GiB saved for {job.micro_tokens:.0f} tokens [{_ACTIVATIONS}]"
+        ),
+        (
+            f"backward of one layer: {gib(acts.layer):.2f} GiB; loss over {job.model.vocab} entries, "
+            f"{job.framework.logits_bytes:g} bytes each in {job.framework.loss_chunks} chunk(s): {gib(acts.loss):.2f} GiB "
+            f"[{job.framework.source}]"
+        ),
     ]
 
 
 def _peak(fit: TrainingFit) -> list[str]:
     memory = fit.memory
     return [
-        f"peak in stage {memory.stage}: states + saved + working set x {1 + FRAGMENTATION:g} (allocator) "
-        f"+ {memory.runtime:.2f} GiB runtime = {memory.peak:.2f} GiB of {fit.usable_gib:.2f} GiB: {fit.verdict}",
+        (
+            f"peak in stage {memory.stage}: states + saved + working set x {1 + FRAGMENTATION:g} (allocator) "
+            f"+ {memory.runtime:.2f} GiB runtime = {memory.peak:.2f} GiB of {fit.usable_gib:.2f} GiB: {fit.verdict}"
+        ),
     ]
 
 
@@ -86,23 +92,31 @@ def _speed(fit: TrainingFit) -> list[str]:
     job, speed = fit.job, fit.time
     table = efficiency(job.accelerator)
     return [
-        f"arithmetic: {compute_params(job) / 1e9:.3g}B multiplying parameters, attention "
-        f"{attention_flops(job) / 1e9:.3g} GFLOP a token forward; {table.matmul_share(job):.0%} of "
-        f"{peak_tflops(job.accelerator, job.precision):g} TFLOP/s in linear layers, "
-        f"{attention_share(job, table):.0%} in attention = {speed.compute_s:.4g} s a micro-batch [{table.source}]",
-        f"memory traffic {speed.memory_s:.4g} s, launches {speed.launch_s:.4g} s, exposed communication "
-        f"{speed.communication_s:.4g} s over {speed.links.kind} at {speed.links.collective_gb_s:.4g} GB/s, "
-        f"pipeline x {speed.bubble:.3g}",
-        f"step of {job.step_tokens:.0f} tokens: {speed.seconds_per_step:.4g} s = {speed.tokens_s_per_gpu:.4g} tokens/s "
-        f"a GPU, {speed.tflops_per_gpu:.4g} TFLOP/s, MFU {speed.mfu:.1%}",
+        (
+            f"arithmetic: {compute_params(job) / 1e9:.3g}B multiplying parameters, attention "
+            f"{attention_flops(job) / 1e9:.3g} GFLOP a token forward; {table.matmul_share(job):.0%} of "
+            f"{peak_tflops(job.accelerator, job.precision):g} TFLOP/s in linear layers, "
+            f"{attention_share(job, table):.0%} in attention = {speed.compute_s:.4g} s a micro-batch [{table.source}]"
+        ),
+        (
+            f"memory traffic {speed.memory_s:.4g} s, launches {speed.launch_s:.4g} s, exposed communication "
+            f"{speed.communication_s:.4g} s over {speed.links.kind} at {speed.links.collective_gb_s:.4g} GB/s, "
+            f"pipeline x {speed.bubble:.3g}"
+        ),
+        (
+            f"step of {job.step_tokens:.0f} tokens: {speed.seconds_per_step:.4g} s = {speed.tokens_s_per_gpu:.4g} tokens/s "
+            f"a GPU, {speed.tflops_per_gpu:.4g} TFLOP/s, MFU {speed.mfu:.1%}"
+        ),
     ]
 
 
 def _job(fit: TrainingFit) -> list[str]:
     kept = fit.checkpoints
     lines = [
-        f"checkpoint {kept.size_gib:.2f} GiB, {kept.write_s:.0f} s to write; one each {kept.interval_h:.2f} h "
-        "(Young, doi:10.1145/361147.361115; 50,000 GPU-hours a failure, https://arxiv.org/abs/2407.21783)"
+        (
+            f"checkpoint {kept.size_gib:.2f} GiB, {kept.write_s:.0f} s to write; one each {kept.interval_h:.2f} h "
+            "(Young, doi:10.1145/361147.361115; 50,000 GPU-hours a failure, https://arxiv.org/abs/2407.21783)"
+        )
     ]
     if fit.hours is not None and fit.job.total_tokens:
         lines.append(f"job: {fit.job.total_tokens:.4g} tokens on {fit.job.gpus} GPUs = {fit.hours:.2f} h")
