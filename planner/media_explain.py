@@ -38,8 +38,8 @@ def explain_media(request: Request) -> list[str]:
     lines = [
         (
             f"model: {job.model.name}, encoders {job.model.encoder_params / 1e9:.3g}B, denoiser "
-            f"{network.params * network.experts / 1e9:.3g}B held in {held_bytes(job)[1] / _GIB:.2f} GiB ({job.quant}), decoder "
-            f"{job.model.decoder.params / 1e9:.3g}B [{job.model.source}]"
+            f"{network.params * network.experts / 1e9:.3g}B held in {held_bytes(job)[1] / _GIB:.2f} GiB ({job.quant}), "
+            f"decoder {job.model.decoder.params / 1e9:.3g}B [{job.model.source}]"
         ),
         (
             f"one step of {job.batch} x {job.tokens} tokens: {step_bytes(job) / _GIB:.2f} GiB; decoding "
@@ -51,8 +51,8 @@ def explain_media(request: Request) -> list[str]:
             f"{job.accelerator.memory_gib_usable:.2f} GiB: {fit.verdict}"
         ),
         (
-            f"one pass: {pass_flops(job) / 1e12:.4g} TFLOP ({linear_flops(job) / 1e12:.4g} linear); {job.steps} steps x "
-            f"{network.cfg} = {time.denoise_s:.4g} s, encoding {time.encode_s:.3g} s, decoding {time.decode_s:.3g} s, "
+            f"one pass: {pass_flops(job) / 1e12:.4g} TFLOP ({linear_flops(job) / 1e12:.4g} linear); "
+            f"{job.steps} steps x {network.cfg} = {time.denoise_s:.4g} s, encoding {time.encode_s:.3g} s, decoding {time.decode_s:.3g} s, "
             f"transfers {time.transfer_s:.3g} s [{_FITTED}]"
         ),
         f"one item: {fit.seconds_per_item:.4g} s",

@@ -72,8 +72,8 @@ def _activations(fit: TrainingFit) -> list[str]:
         ),
         (
             f"backward of one layer: {gib(acts.layer):.2f} GiB; loss over {job.model.vocab} entries, "
-            f"{job.framework.logits_bytes:g} bytes each in {job.framework.loss_chunks} chunk(s): {gib(acts.loss):.2f} GiB "
-            f"[{job.framework.source}]"
+            f"{job.framework.logits_bytes:g} bytes each in {job.framework.loss_chunks} chunk(s): "
+            f"{gib(acts.loss):.2f} GiB [{job.framework.source}]"
         ),
     ]
 
@@ -104,8 +104,8 @@ def _speed(fit: TrainingFit) -> list[str]:
             f"pipeline x {speed.bubble:.3g}"
         ),
         (
-            f"step of {job.step_tokens:.0f} tokens: {speed.seconds_per_step:.4g} s = {speed.tokens_s_per_gpu:.4g} tokens/s "
-            f"a GPU, {speed.tflops_per_gpu:.4g} TFLOP/s, MFU {speed.mfu:.1%}"
+            f"step of {job.step_tokens:.0f} tokens: {speed.seconds_per_step:.4g} s = {speed.tokens_s_per_gpu:.4g} "
+            f"tokens/s a GPU, {speed.tflops_per_gpu:.4g} TFLOP/s, MFU {speed.mfu:.1%}"
         ),
     ]
 
