@@ -52,8 +52,8 @@ def explain_media(request: Request) -> list[str]:
         ),
         (
             f"one pass: {pass_flops(job) / 1e12:.4g} TFLOP ({linear_flops(job) / 1e12:.4g} linear); "
-            f"{job.steps} steps x {network.cfg} = {time.denoise_s:.4g} s, encoding {time.encode_s:.3g} s, decoding {time.decode_s:.3g} s, "
-            f"transfers {time.transfer_s:.3g} s [{_FITTED}]"
+            f"{job.steps} steps x {network.cfg} = {time.denoise_s:.4g} s, encoding {time.encode_s:.3g} s, "
+            f"decoding {time.decode_s:.3g} s, transfers {time.transfer_s:.3g} s [{_FITTED}]"
         ),
         f"one item: {fit.seconds_per_item:.4g} s",
     ]

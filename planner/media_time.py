@@ -51,7 +51,7 @@ _QUANT_TIME: Mapping[str, tuple[float, float]] = {
 _FP8_ARITHMETIC_BOUND = 0.50
 _LAUNCH_S = 0.25e-3
 # Host to device through pageable memory, GB/s: whole models out and in again, and weights streamed layer by layer.
-_MODEL_MOVE_GB_S = 3.0
+_MODEL_MOVE_GB_S = 2.2
 _STREAM_GB_S = 4.6
 _GROUP_STREAM_GB_S = 12.0
 _GIGA = 1e9

@@ -41,7 +41,7 @@ def checkpoints(job: TrainingJob, hours: float | None) -> Checkpoints:
     if job.adapters:
         size = 12.0 * adapter_params(job.model, job.lora_rank, job.lora_targets)
     else:
-        per = state_bytes(job.framework.regime, job.optimizer, job.precision)
+        per = state_bytes(job.regime, job.optimizer, job.precision)
         size = (2.0 + per.optimizer) * job.model.budget.total()
     write_s = max(size / (_WRITE_GB_S_PER_NODE * 1e9 * job.nodes), 1.0)
     interval = checkpoint_interval_h(write_s, GPU_HOURS_PER_FAILURE / job.gpus)

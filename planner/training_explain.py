@@ -50,10 +50,10 @@ def _states(fit: TrainingFit) -> list[str]:
             f"{per.weights:g} + {per.gradients:g} + {per.optimizer:g} bytes each = {memory.adapters:.2f} GiB [{_LORA}]"
         )
         return lines
-    per = state_bytes(job.framework.regime, job.optimizer, job.precision)
+    per = state_bytes(job.regime, job.optimizer, job.precision)
     lines.append(
         f"states: {per.weights:g} weights + {per.gradients:g} gradients + {per.optimizer:g} optimizer bytes "
-        f"a parameter ({job.framework.regime}, {job.optimizer}) [{_PRACTICE}]"
+        f"a parameter ({job.regime}, {job.optimizer}) [{_PRACTICE}]"
     )
     lines.append(
         f"sharding: {job.strategy} over {job.shards} ranks, tp {job.tp}, pp {job.pp}, ep {job.ep}: "

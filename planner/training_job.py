@@ -9,7 +9,7 @@ from catalog.types import Accelerator
 from planner.models import ModelSpec
 from planner.request import Request, RequestError
 from planner.training_formats import BASE_BYTES, QUANTISED, base_format
-from planner.training_frameworks import Framework, framework_class
+from planner.training_frameworks import Framework, Regime, framework_class
 
 Method = Literal["lora", "qlora", "full", "pretrain"]
 ADAPTER_METHODS = frozenset({"lora", "qlora"})
@@ -72,6 +72,15 @@ class TrainingJob:
     def base_bytes(self) -> float:
         """Bytes of one base parameter."""
         return BASE_BYTES[self.base]
+
+    @property
+    def regime(self) -> Regime:
+        """Bytes per parameter of full training; DeepSpeed keeps a share of the gradients in fp32 for the step.
+
+        Source: 18 bytes a parameter over the GPUs, https://deepspeed.readthedocs.io/en/latest/memory.html.
+        """
+        regime = self.framework.regime
+        return "mixed18" if regime == "mixed16" and self.strategy in {"zero1", "zero2", "zero3"} else regime
 
     @property
     def dp(self) -> int:

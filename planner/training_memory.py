@@ -103,7 +103,7 @@ def _memory(job: TrainingJob) -> TrainingMemory:
         step = STEP_BYTES * trained / _divisor(job, "optimizer")
         unsharded = _frozen_bytes(job, share, kept16) + sum_bytes(per) * trained
     else:
-        per = state_bytes(job.framework.regime, job.optimizer, job.precision)
+        per = state_bytes(job.regime, job.optimizer, job.precision)
         weights, gradients, optimizer = _full_states(job, share, per)
         adapters = step = 0.0
         trained = share.linear + share.experts + share.unquantised
@@ -239,8 +239,9 @@ def _full_states(job: TrainingJob, share: _Share, per: StateBytes) -> tuple[floa
     gradients = spread("gradients", per.gradients)
     optimizer = spread("optimizer", per.optimizer)
     if job.cpu_offload:
+        # Optimizer states and fp32 gradients live in host memory; 16-bit gradients are on their way there.
         optimizer = 0.0
-        gradients = 0.0 if job.strategy == "fsdp" else gradients
+        gradients = 0.0 if job.strategy == "fsdp" else min(gradients, spread("gradients", 2.0))
     return weights, gradients, optimizer
 
 

@@ -89,11 +89,11 @@ def test_lora_targets_are_checked() -> None:
         target_modules("q,nonsense")
 
 
-def test_zero3_states_are_sixteen_bytes_over_the_gpus() -> None:
+def test_zero3_states_are_eighteen_bytes_over_the_gpus() -> None:
     memory = training_memory(job_of(strategy="zero3", gpus=8))
     states = memory.weights + memory.gradients + memory.optimizer
-    assert states >= 16 * 8.03e9 / 8 / GIB
-    assert states <= 16 * 8.03e9 / 8 / GIB + 8
+    assert states >= 18 * 8.03e9 / 8 / GIB
+    assert states <= 18 * 8.03e9 / 8 / GIB + 8
 
 
 def test_nf4_leaves_embedding_and_head_in_16_bit() -> None:
