@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +29,7 @@ KEPT = (
 def test_the_same_lines_are_kept_however_the_file_is_cut(cuts):
     edges = [0, *sorted(cuts), len(TEXT)]
     sieve = LineSieve(KEEP)
-    kept = b"".join(sieve.feed(TEXT[a:b]) for a, b in zip(edges, edges[1:], strict=False)) + sieve.finish()
+    kept = b"".join(sieve.feed(TEXT[a:b]) for a, b in pairwise(edges)) + sieve.finish()
     assert kept == KEPT
 
 
@@ -37,7 +38,7 @@ def test_memory_does_not_grow_with_the_file():
     sieve = LineSieve(KEEP)
     sieve.feed(TEXT[:40])
     tracemalloc.start()
-    for _ in range(500):
+    for _ in range(60):
         sieve.feed(block)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -47,8 +48,7 @@ def test_memory_does_not_grow_with_the_file():
 def test_a_file_without_lines_is_refused():
     sieve = LineSieve(KEEP)
     with pytest.raises(CapExceeded, match="line of more than"):
-        for _ in range(20):
-            sieve.feed(bytes(1 << 17))
+        sieve.feed(bytes(1 << 21))
 
 
 def test_the_fetcher_keeps_lines_beyond_its_usual_cap(local_server, local_fetcher):
