@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from catalog.errors import CatalogMissing, GpuBazaarError
-from catalog.filters import OfferFilter, build_filter
 from catalog.home import Home
 from catalog.queries import provider_health
 from catalog.reader import reading
@@ -16,11 +15,11 @@ from interfaces.options import filter_options, format_option, given_filters, hom
 from interfaces.plans import print_plan
 from interfaces.render import note
 from interfaces.workloads import given_keys, workload_options
-from planner.policy import OBJECTIVES, PLAN_KEYS, parse_plan_keys, policy_for
-from planner.request import Request, parse_request
+from planner.desk import DEFAULT_LIMIT
+from planner.policy import OBJECTIVES, PLAN_KEYS
 
-# Names that are both a workload key and an offer filter; on `plan` they are the workload's.
-_WORKLOAD_NAMES = ("gpu",)
+# Filters that are keys of the workload or of the plan here.
+_NOT_FILTERS = ("gpu", "max_commitment_days")
 _TABLE_LIMIT = 15
 _HELP = {
     "requests_s": "serve, batch: requests a second at peak.",
@@ -51,7 +50,7 @@ def _plan_options(command: Any) -> Any:
 @click.argument("workload", type=str)
 @workload_options()
 @_plan_options
-@filter_options(without=(*_WORKLOAD_NAMES, "max_commitment_days"))
+@filter_options(without=_NOT_FILTERS)
 @click.option("--allow-stale", is_flag=True, help="Rank prices older than twice their provider's limit, too.")
 @click.option("--refresh", "refresh_mode", type=click.Choice(["auto", "never", "always"]), default="auto",
               show_default=True, help="Fetch prices that are past their age first.")  # fmt: skip
@@ -87,34 +86,27 @@ def command(
     gpubazaar plan serve --model Qwen/Qwen2.5-7B-Instruct --hours-per-day 4 --starts-per-day 10 --country DE
     gpubazaar plan qlora --model meta-llama/Llama-3.1-70B-Instruct --tokens 20000000 --budget-usd 100
     """
-    from planner.desk import Ask
-    from planner.plan import make_plan
+    from planner.plan import ask_of, make_plan
 
-    request = parse_request({"workload": workload, **given_keys(values)})
-    keys = parse_plan_keys({name: values.get(name) for name in PLAN_KEYS}, workload)
-    wanted = _filter(request, values)
-    policy = policy_for(request, keys, asked_purchase=wanted.purchase_option, allow_stale=allow_stale)
+    shown = limit or (_TABLE_LIMIT if form == "table" else DEFAULT_LIMIT)
+    ask = ask_of(
+        {"workload": workload, **given_keys(values)},
+        {name: values.get(name) for name in PLAN_KEYS},
+        given_filters(values, without=_NOT_FILTERS),
+        allow_stale=allow_stale,
+        limit=max(shown, explain_rank or 0),
+    )
     home = home_of(ctx)
-    warnings = refreshed(home, refresh_mode, refresh_timeout, wanted.provider)
-    shown = limit or (_TABLE_LIMIT if form == "table" else 100)
+    warnings = refreshed(home, refresh_mode, refresh_timeout, ask.wanted.provider)
     with reading(home) as catalog:
-        result = make_plan(catalog, Ask(request, policy, wanted, max(shown, explain_rank or 0)))
+        result = make_plan(catalog, ask)
         result.answer["warnings"] = [*warnings, *result.answer["warnings"]]
-        print_plan(catalog, result, form=form, lang=lang, currency=currency)
+        print_plan(result.answer, lang=lang, currency=currency, form=form, catalog=catalog)
         if explain_rank is not None:
             _explain(result, explain_rank, form)
     if result.plans:
         return exits.OK
     return exits.STALE if result.only_stale else exits.NOTHING
-
-
-def _filter(request: Request, values: dict[str, Any]) -> OfferFilter:
-    """The offer filter; the workload's GPU limits the candidates, its commitment limit is the policy's."""
-    without = (*_WORKLOAD_NAMES, "max_commitment_days")
-    given = given_filters(values, without=without)
-    if request.gpu is not None:
-        given["gpu"] = (request.gpu,)
-    return build_filter(given)
 
 
 def _explain(result: Any, rank: int, form: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from catalog.reader import Catalog
-from interfaces.messages import sentence
+from interfaces.messages import label, sentence
 from interfaces.money import add_currency, grouped
 from interfaces.render import dumps, note, notes, print_rows, print_table
 from interfaces.words import headers, say
@@ -30,11 +30,22 @@ _TOLD = (
 _SERVING = frozenset({"serve", "batch"})
 
 
-def print_plan(catalog: Catalog, result: Any, *, form: str, lang: str, currency: str) -> None:
-    """Print a plan in one of the list formats; notes go to standard error."""
-    answer = result.answer
-    rows = [*answer["rows"], *answer["alternatives"]]
-    add_currency(catalog, rows, (), currency)
+def print_plan(
+    answer: dict[str, Any], *, lang: str, currency: str, form: str = "table", catalog: Catalog | None = None
+) -> None:
+    """Print a plan in one of the list formats; notes go to standard error.
+
+    Args:
+        answer: what `planner.plan` returned.
+        lang: en or hi.
+        currency: usd, inr or eur; another than usd needs the catalog's exchange rates.
+        form: table, json, jsonl, csv or markdown.
+        catalog: an open snapshot, for exchange rates.
+    """
+    if catalog is None:
+        currency = "usd"
+    else:
+        add_currency(catalog, [*answer["rows"], *answer["alternatives"]], (), currency)
     if form == "json":
         click.echo(dumps(answer))
         return
@@ -99,7 +110,7 @@ def _print_notes(answer: Mapping[str, Any], lang: str) -> None:
         note(f"{say('assumed', lang)}: {text}")
     counts = answer["rejected"]["counts"]
     if counts:
-        told = ", ".join(f"{sentence({'code': code, 'values': {}}, lang)}: {n}" for code, n in counts.items())
+        told = ", ".join(f"{label(code, lang)}: {n}" for code, n in counts.items())
         note(f"{say('left out', lang)}: {told}")
     nearest = answer["rejected"]["nearest"]
     if nearest and not answer["rows"]:

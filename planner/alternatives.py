@@ -55,10 +55,14 @@ def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan
     if request.kv_cache in {None, "auto"} and current.kv_cache in {"bf16", "fp16"}:
         changes.append({"kv_cache": "fp8"})
     shown = 0
+    cheapest = best
     for change in changes:
         plan = _cheapest_with(desk, found.open, planner, change)
-        if plan is None or (best is not None and plan.total >= best.total):
+        if plan is None or (cheapest is not None and plan.total >= cheapest.total and change.keys() == {"weights"}):
             continue
+        if best is not None and plan.total >= best.total:
+            continue
+        cheapest = plan
         name, value = next(iter(change.items()))
         saved = _saved(best, plan)
         gib = None

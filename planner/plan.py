@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from catalog.filters import build_filter
 from catalog.queries import offer_shapes, provider_health, surcharges
 from catalog.reader import Catalog
 from planner.alternatives import alternatives
 from planner.candidates import Candidates, collect
 from planner.cost_extras import surcharge_table
-from planner.desk import Ask, Desk
+from planner.desk import DEFAULT_LIMIT, Ask, Desk
 from planner.options import WorkloadPlanner
 from planner.plan_serving import ServingPlanner
-from planner.policy import Policy
+from planner.policy import Policy, parse_plan_keys, policy_for
 from planner.ranking import Plan, pareto
 from planner.reasons import Reason, reason
 from planner.rejections import RuledOut, rejected, slow_reason
-from planner.request import MEDIA, SERVING, Request
+from planner.request import MEDIA, SERVING, Request, parse_request
 from planner.rows import row_of
 from planner.split_rule import split_rule
 
@@ -42,6 +44,56 @@ def workload_planner(request: Request, policy: Policy) -> WorkloadPlanner:
     from planner.plan_training import TrainingPlanner
 
     return TrainingPlanner(request, policy)
+
+
+def plan_workload(
+    catalog: Catalog,
+    workload: Mapping[str, Any],
+    *,
+    plan_keys: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | None = None,
+    allow_stale: bool = False,
+    limit: int = DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """Plan from plain values, as programs have them: the answer object of the contract.
+
+    Args:
+        catalog: an open snapshot.
+        workload: a request with its `workload` key.
+        plan_keys: requests_s, ttft_ms_max, budget_usd and the others of `planner.policy.PlanKeys`.
+        filters: offer filters by column name.
+        allow_stale: rank old prices, too.
+        limit: at most so many rows.
+
+    Raises:
+        RequestError: a key or value of the workload or the plan that cannot be read.
+        ConfigurationError: a filter that cannot be read.
+    """
+    return make_plan(
+        catalog, ask_of(workload, plan_keys or {}, filters or {}, allow_stale=allow_stale, limit=limit)
+    ).answer
+
+
+def ask_of(
+    workload: Mapping[str, Any],
+    plan_keys: Mapping[str, Any],
+    filters: Mapping[str, Any],
+    *,
+    allow_stale: bool,
+    limit: int,
+) -> Ask:
+    """Check every key and put the ask together. The workload's own gpu limits the candidates.
+
+    Raises:
+        RequestError: a key or value of the workload or the plan that cannot be read.
+        ConfigurationError: a filter that cannot be read.
+    """
+    request = parse_request(workload)
+    keys = parse_plan_keys(plan_keys, request.workload)
+    given = {**filters, "gpu": (request.gpu,)} if request.gpu is not None else dict(filters)
+    wanted = build_filter(given)
+    policy = policy_for(request, keys, asked_purchase=wanted.purchase_option, allow_stale=allow_stale)
+    return Ask(request, policy, wanted, limit)
 
 
 def make_plan(catalog: Catalog, ask: Ask) -> Result:
