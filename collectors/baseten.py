@@ -27,5 +27,6 @@ class Baseten(ServerlessPage):
     minimum_charge_s = MINUTE_S
     scope = "instance"
     meters = STORAGE
+    page_unit = "minute"
     terms_note = "Partial minutes round up; a replica without traffic is billed until it is scaled down."
     expect = Expect(min_rows=5, gpus=frozenset({"t4-16gb", "l4-24gb"}))

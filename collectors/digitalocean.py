@@ -24,7 +24,7 @@ from catalog.units import decimal_of, gib_from_mib
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
 from collectors.meters import per_gb
 from collectors.pages import Terms, add_cell, option_in, slug, terms_in
-from collectors.readers import Table, changed, need, read_html, read_json, read_table, text_of
+from collectors.readers import Table, changed, need, need_somewhere, read_html, read_json, read_table, text_of
 from collectors.rows import GpuRead, RowBuilder
 from collectors.shapes import shape_of
 
@@ -85,22 +85,26 @@ def _product(label: str) -> str | None:
 def _add_sizes(rows: RowBuilder, document: Document) -> Covered:
     body = read_json(document)
     sizes = need(document, body, "sizes", kind=list)
+    need_somewhere(document, sizes, "gpu_info/model", "gpu_info/count", "slug", "price_hourly", "regions", "available")
     covered: Covered = set()
     for size in sizes:
         facts = size.get("gpu_info")
         if not facts:
             continue
-        model, count = str(need(document, facts, "model")), int(need(document, facts, "count"))
+        model, count = str(facts.get("model") or ""), int(decimal_of(facts.get("count")) or 0)
         product = _product(model)
-        name = str(need(document, size, "slug"))
+        name = str(size.get("slug") or "")
+        if not name or count < 1:
+            rows.reject("size_unnamed" if not name else "gpu_count", "slug", name, sample=model)
+            continue
         total = decimal_of((facts.get("vram") or {}).get("amount"))
         regions = [str(r) for r in size.get("regions") or []] if size.get("available") else []
         for region in regions or [""]:
             rows.offer(
                 document,
                 GpuRead(label=model, gpu=product, count=count, memory_gb=float(total) / count if total else None),
-                sku=name, instance_type=name, price=need(document, size, "price_hourly"),
-                region=region, availability="available" if region else "unavailable", quote_kind="api_quote",
+                sku=name, instance_type=name, price=size.get("price_hourly", "missing"), region=region,
+                availability="available" if region else "unavailable", quote_kind="api_quote",
                 vcpu_count=size.get("vcpus"), memory_gib=gib_from_mib(size["memory"]) if size.get("memory") else None,
                 local_storage_gb=_disks_gb(size),
             )  # fmt: skip

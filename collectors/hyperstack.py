@@ -29,6 +29,7 @@ from collectors.rows import RowBuilder
 
 PAGE = "https://www.hyperstack.cloud/gpu-pricing"
 _ANNOUNCED = re.compile(r"coming|launch|available (?:in|from)|pre-?order|announced", re.IGNORECASE)
+_GPU_HEADER = re.compile(r"\s*GPU(?:\s+(?:model|name|type))?\s*$", re.IGNORECASE)
 _PRICE_HEADER = re.compile(r"pric|starting from|per hour|/\s*h", re.IGNORECASE)
 
 
@@ -57,7 +58,9 @@ class Hyperstack(Collector):
         rows = RowBuilder(self)
         for document in documents:
             soup = read_html(document)
-            tables = [t for t in map(read_table, soup.find_all("table")) if t.headers and t.headers[0].strip() == "GPU"]
+            tables = [
+                t for t in map(read_table, soup.find_all("table")) if t.headers and _GPU_HEADER.match(t.headers[0])
+            ]
             if not tables:
                 changed(document, "table th 'GPU'")
             for table in tables:

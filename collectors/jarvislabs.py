@@ -21,7 +21,7 @@ from catalog.units import decimal_of
 from collectors.contract import MINUTE_S, Expect, Parsed, Request
 from collectors.meters import STORAGE
 from collectors.pages import gpu_memory_gb_in, possible_gpus
-from collectors.readers import changed, need, read_json
+from collectors.readers import changed, need, need_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 from collectors.serverless import ServerlessPage
 
@@ -41,6 +41,7 @@ class JarvisLabs(ServerlessPage):
     billing_increment_s = MINUTE_S
     tenancy = "vm"
     meters = STORAGE
+    page_unit = "hour"
     optional_key_env = (KEY,)
     terms_note = "A paused instance is billed for its storage only."
     expect = Expect(min_rows=4, gpus=frozenset({"l4-24gb"}))
@@ -73,16 +74,15 @@ def _is_api(document: Document) -> bool:
 def _add_servers(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
     """Every server row; returns the GPUs that they can be."""
     servers = need(document, read_json(document), "server_meta", kind=list)
+    need_somewhere(document, servers, "gpu_type", "price_per_hour", "region")
     listed: set[tuple[str, int]] = set()
     for server in servers:
-        label = str(need(document, server, "gpu_type"))
+        label = str(server.get("gpu_type") or "")
         listed |= possible_gpus(label, gpu_memory_gb_in(str(server.get("vram") or "")), 1)
         largest = int(decimal_of(server.get("num_gpus")) or 1)
         for count in SIZES:
             if count <= largest:
                 _add_server(rows, document, server, label, count)
-    if not listed:
-        changed(document, "server_meta[]", f"no GPUs at {document.url}")
     return listed
 
 
@@ -101,7 +101,7 @@ def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any],
     }
     gpu = GpuRead(label=label, count=count, memory_gb=gpu_memory_gb_in(str(server.get("vram") or "")))
     free = server.get("effective_num_free_devices", server.get("num_free_devices"))
-    rows.offer(document, gpu, price=need(document, server, "price_per_hour"), **_stock(free, count), **common)
+    rows.offer(document, gpu, price=server.get("price_per_hour", "missing"), **_stock(free, count), **common)
     if workload == "container" and server.get("spot_price") is not None:
         free = server.get("spot_num_free_devices", free)
         rows.offer(

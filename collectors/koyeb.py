@@ -21,7 +21,7 @@ from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Expect, Parsed, Request
 from collectors.meters import STORAGE
 from collectors.pages import gpu_memory_gb_in, memory_gib_in, per_gpu_memory_gb, possible_gpus, storage_gb_in
-from collectors.readers import changed, need, read_json
+from collectors.readers import changed, need, need_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 from collectors.serverless import ServerlessPage
 
@@ -78,6 +78,7 @@ def _part(offset: int, headers: Mapping[str, str]) -> Request:
 def _add_instances(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
     body = read_json(document)
     instances = need(document, body, "instances", kind=list)
+    need_somewhere(document, instances, "id", "price_hourly", "gpu/name", "gpu/count")
     covered: set[tuple[str, int]] = set()
     for entry in instances:
         gpu = entry.get("gpu") or {}
@@ -97,11 +98,12 @@ def _add_instance(
 ) -> set[tuple[str, int]]:
     label = f"{gpu.get('brand') or ''} {gpu.get('name') or entry.get('display_name') or ''}".strip()
     memory = per_gpu_memory_gb(label, gpu_memory_gb_in(str(gpu.get("memory") or "")), count)
+    name = str(entry.get("id") or label)
     obtainable = str(entry.get("status") or "").casefold() in {"available", "", "active"}
     for region in [str(r) for r in entry.get("regions") or []] or [""]:
         rows.offer(
-            document, GpuRead(label=label, count=count, memory_gb=memory), sku=str(need(document, entry, "id")),
-            instance_type=str(entry["id"]), price=need(document, entry, "price_hourly"), region=region,
+            document, GpuRead(label=label, count=count, memory_gb=memory), sku=name, instance_type=name,
+            price=entry.get("price_hourly", "missing"), region=region,
             availability="unknown" if obtainable else "unavailable", tenancy="serverless", quote_kind="api_quote",
             vcpu_count=float(vcpu) if (vcpu := decimal_of(entry.get("vcpu"))) else None,
             memory_gib=memory_gib_in(str(entry.get("memory") or "")),

@@ -38,7 +38,7 @@ from collectors.pages import (
     storage_gb_in,
     whole_number_in,
 )
-from collectors.readers import changed, need, read_html, read_json, tab_count, text_of
+from collectors.readers import changed, need, need_somewhere, read_html, read_json, tab_count, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://lambda.ai/pricing"
@@ -180,16 +180,25 @@ def _add_cluster_rows(rows: RowBuilder, document: Document, table: Tag) -> None:
 def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -> set[tuple[str | None, int]]:
     """One row per region with capacity, or one unavailable row; returns the GPUs and counts it covered."""
     covered: set[tuple[str | None, int]] = set()
-    for name, entry in need(document, read_json(document), "data", kind=dict).items():
-        kind = need(document, entry, "instance_type", kind=dict)
-        specs = need(document, kind, "specs", kind=dict)
-        count = need(document, specs, "gpus")
+    types = need(document, read_json(document), "data", kind=dict)
+    need_somewhere(
+        document, list(types.values()), "instance_type/price_cents_per_hour", "instance_type/specs",
+        "regions_with_capacity_available",
+    )  # fmt: skip
+    for name, entry in types.items():
+        kind = entry.get("instance_type") or {}
+        specs = kind.get("specs") or {}
+        count = specs.get("gpus")
         if name.startswith("cpu_") or count == 0:
             continue
         label = str(kind.get("gpu_description") or kind.get("description") or name)
         found = resolve(label)
-        count = count if isinstance(count, int) else found.gpu_count or 1
-        stated = need(document, kind, "price_cents_per_hour")
+        if not isinstance(count, int):
+            count = resolve(str(kind.get("description") or "")).gpu_count
+        if count is None:
+            rows.reject("gpu_count", "specs/gpus", specs.get("gpus"), sample=name)
+            continue
+        stated = kind.get("price_cents_per_hour", "missing")
         cents = decimal_of(stated)
         covered.add((found.gpu, count))
         flags = _page_differs(listed, (found.gpu, count), cents)

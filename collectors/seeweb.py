@@ -20,7 +20,7 @@ from catalog.units import decimal_of, gib_from_mib, read_price
 from collectors.cards import Card, gpu_cards
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
 from collectors.pages import possible_gpus, slug
-from collectors.readers import changed, need, read_html, read_json, text_of
+from collectors.readers import changed, need, need_somewhere, read_html, read_json, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://www.seeweb.it/en/products/cloud-server-gpu"
@@ -73,8 +73,10 @@ def _is_api(document: Document) -> bool:
 
 def _add_plans(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
     covered: set[tuple[str, int]] = set()
-    for plan in need(document, read_json(document), "plans", kind=list):
-        count = int(decimal_of(need(document, plan, "gpu")) or 0)
+    plans = need(document, read_json(document), "plans", kind=list)
+    need_somewhere(document, plans, "name", "gpu", "gpu_label", "hourly_price")
+    for plan in plans:
+        count = int(decimal_of(plan.get("gpu")) or 0)
         if count:
             covered |= _add_plan(rows, document, plan, count)
     if not covered:
@@ -84,12 +86,13 @@ def _add_plans(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
 
 def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any], count: int) -> set[tuple[str, int]]:
     label = str(plan.get("gpu_label") or "")
+    name = str(plan.get("name") or label)
     facts = {name: decimal_of(plan.get(name)) for name in ("cpu", "ram", "disk")}
     regions = [str(r.get("location")) for r in plan.get("available_regions") or []]
     for region in regions or [""]:
         rows.offer(
-            document, GpuRead(label=label, count=count), sku=str(need(document, plan, "name")),
-            instance_type=str(plan["name"]), price=need(document, plan, "hourly_price"), region=region,
+            document, GpuRead(label=label, count=count), sku=name, instance_type=name,
+            price=plan.get("hourly_price", "missing"), region=region,
             availability="unknown" if plan.get("available", True) and regions else "unavailable",
             quote_kind="api_quote", vcpu_count=float(facts["cpu"]) if facts["cpu"] else None,
             memory_gib=gib_from_mib(facts["ram"]) if facts["ram"] else None,

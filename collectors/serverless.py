@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from bs4 import Tag
 
 from catalog.names import resolve
-from catalog.types import Document, PriceScope, SurchargeKind, Tenancy
+from catalog.types import Document, PriceScope, PriceUnit, SurchargeKind, Tenancy
 from catalog.units import read_price, unit_in
 from collectors.cards import Card, gpu_cards, price_cards
 from collectors.contract import DAY_S, HOUR_S, Collector, Parsed, Request
@@ -30,7 +30,7 @@ _SPECS = re.compile(
 _VRAM = re.compile(
     r"(\d+(?:\.\d+)?)\s*(?:GiB|GB)\s*(?:of\s+)?(?:VRAM|GPU memory)|VRAM:?\s*(\d+(?:\.\d+)?)\s*Gi?B", re.IGNORECASE
 )
-_ARCHITECTURE = re.compile(r"\s+(?:Volta|Turing|Ampere|Ada Lovelace|Hopper)$", re.IGNORECASE)
+_ARCHITECTURE = re.compile(r"\s+(?:Volta|Turing|Ampere|Ada Lovelace|Hopper)\b", re.IGNORECASE)
 _VCPU = re.compile(r"([\d.]+)\s*v?CPUs?\b", re.IGNORECASE)
 _RAM = re.compile(r"([\d.]+\s*Gi?B)\s*RAM", re.IGNORECASE)
 _NOT_A_GPU = re.compile(
@@ -51,6 +51,8 @@ class ServerlessPage(Collector):
     tenancy: ClassVar[Tenancy] = "serverless"
     meters: ClassVar[frozenset[SurchargeKind]] = METERS
     """Kinds billed beside the GPU; STORAGE where processor and memory come with it."""
+    page_unit: ClassVar[PriceUnit | None] = None
+    """The documented unit of pages that print prices bare; taken only while the page itself still names that unit."""
     dedicated_heading: ClassVar[str] = ""
     """Pattern of headings whose cards are dedicated machines, billed per hour, not serverless."""
 
@@ -84,6 +86,8 @@ class ServerlessPage(Collector):
     def add(self, rows: RowBuilder, document: Document, card: Card) -> None:
         """The offers of one card."""
         text, unit = _price_with_unit(card, self.units)
+        if unit is None and self.page_unit and len(card.prices) == 1 and _names_unit(card.node, self.page_unit):
+            unit = self.page_unit
         if unit is None or read_price(text) is None:
             rows.reject("unit_missing", "price", text, sample=card.label)
             return
@@ -112,6 +116,13 @@ def _price_with_unit(card: Card, units: frozenset[str]) -> tuple[str, Any]:
         if found:
             return card.prices[0], unit_in(f"/{found[0]}")
     return card.prices[0], None
+
+
+def _names_unit(node: Tag, unit: PriceUnit) -> bool:
+    """Whether the page that a card stands on names a unit of time anywhere."""
+    *_, root = [node, *node.parents]
+    words = re.findall(r"(?:/|\bper)[\s\-]*([a-z]+)|\b(hourly)\b", text_of(root), re.IGNORECASE)
+    return any(unit_in(f"/{a or b}") == unit for a, b in words)
 
 
 def _own_words(node: Tag) -> str:

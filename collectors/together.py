@@ -26,7 +26,7 @@ from collectors.rows import RowBuilder
 
 PAGE = "https://www.together.ai/pricing"
 _HEADING = re.compile(r"^GPU clusters?$", re.IGNORECASE)
-_PER_GPU_HOUR = re.compile(r"per gpu[\s\-]*(?:per\s*)?hour|/\s*gpu[\s\-]*/?\s*(?:hr|hour)|gpu-hour", re.IGNORECASE)
+_PER_HOUR = re.compile(r"\bhourly\b|\bhour\b|/\s*(?:gpu[\s\-]*)?/?\s*hr\b|gpu-hour", re.IGNORECASE)
 
 
 class Together(Collector):
@@ -52,8 +52,8 @@ class Together(Collector):
         rows = RowBuilder(self)
         for document in documents:
             soup = read_html(document)
-            if not _PER_GPU_HOUR.search(text_of(soup.body)):
-                changed(document, "text 'per gpu per hour'", f"no unit of the prices in {document.url}")
+            if not _PER_HOUR.search(text_of(soup.body)):
+                changed(document, "text 'per hour'", f"no unit of the prices in {document.url}")
             tables = list(_cluster_tables(soup))
             if not tables:
                 changed(document, "h2 'GPU Clusters' + table", f"no table under that heading in {document.url}")

@@ -82,12 +82,22 @@ def test_a_list_that_stops_early_is_incomplete():
     assert parse(*DOCUMENTS.values()).complete
 
 
+def test_a_size_without_a_price_or_count_is_rejected():
+    def change(data):
+        data["sizes"][1].pop("price_hourly")
+        data["sizes"][2]["gpu_info"].pop("count")
+
+    result = parse(api_with(change))
+    assert {r.offer.instance_type for r in result.rows} == {"gpu-mi300x1-192gb"}
+    assert {r.reason for r in result.rejections} == {"not_a_price", "gpu_count"}
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda d: d.pop("sizes"),
-        lambda d: d["sizes"][1].pop("price_hourly"),
-        lambda d: d["sizes"][1]["gpu_info"].pop("count"),
+        lambda d: [s.pop("price_hourly") for s in d["sizes"]],
+        lambda d: [s["gpu_info"].pop("count") for s in d["sizes"][1:]],
         lambda d: [s.pop("gpu_info", None) for s in d["sizes"]],
     ],
 )

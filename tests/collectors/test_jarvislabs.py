@@ -71,13 +71,24 @@ def test_processor_machines_are_no_offers_or_meters():
     [
         lambda d: d.pop("server_meta"),
         lambda d: d["server_meta"].clear(),
-        lambda d: d["server_meta"][0].pop("price_per_hour"),
-        lambda d: d["server_meta"][0].pop("gpu_type"),
+        lambda d: [s.pop("price_per_hour") for s in d["server_meta"]],
+        lambda d: [s.pop("gpu_type") for s in d["server_meta"]],
     ],
 )
 def test_a_changed_api_is_refused(change):
     with pytest.raises(LayoutChanged):
         parse(api_with(change))
+
+
+def test_a_price_without_its_unit_on_the_card_needs_the_page_to_name_it():
+    page = DOCUMENTS["pricing"]
+    bare = dataclasses.replace(page, body=page.text().replace(" /hr", "").encode())
+    with pytest.raises(LayoutChanged):
+        parse(bare)
+    named = dataclasses.replace(
+        page, body=page.text().replace(" /hr", "").replace("GPU instances", "GPUs, per hour").encode()
+    )
+    assert {r.quote.price_unit for r in parse(named).rows} == {"hour"}
 
 
 def test_zero_is_no_price():

@@ -102,16 +102,26 @@ def test_zero_cents_are_no_price():
     assert {r.reason for r in result.rejections} == {"not_a_price"}
 
 
-@pytest.mark.parametrize(
-    ("change", "selector"),
-    [
-        (lambda t: t.pop("price_cents_per_hour"), "price_cents_per_hour"),
-        (lambda t: t.pop("specs"), "specs"),
-    ],
-)
-def test_a_missing_key_names_itself(change, selector):
-    with pytest.raises(LayoutChanged, match=selector):
-        parse(changed_api(change))
+def test_a_key_missing_in_one_type_costs_that_type_only():
+    result = parse(changed_api(lambda t: t.pop("price_cents_per_hour")))
+    assert not any(r.offer.instance_type == "gpu_4x_a6000" for r in result.rows)
+    assert {r.offer.instance_type for r in result.rows} >= {"gpu_2x_a6000", "gpu_8x_v100_n"}
+    assert {r.reason for r in result.rejections} == {"not_a_price"}
+
+
+@pytest.mark.parametrize("key", ["price_cents_per_hour", "specs"])
+def test_a_key_missing_everywhere_names_itself(key):
+    document = documents()["instance-types"]
+    data = json.loads(document.body)
+    for entry in data["data"].values():
+        entry["instance_type"].pop(key)
+    with pytest.raises(LayoutChanged, match=key):
+        parse(with_body(document, json.dumps(data)))
+
+
+def test_an_empty_list_of_types_is_refused():
+    with pytest.raises(LayoutChanged):
+        parse(with_body(documents()["instance-types"], '{"data": {}}'))
 
 
 def test_an_error_body_of_the_api_is_refused():

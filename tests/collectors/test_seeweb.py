@@ -64,8 +64,8 @@ def test_a_plan_of_the_api_is_not_listed_again_from_the_page():
     [
         lambda p: p.clear(),
         lambda p: [x.update(gpu="0") for x in p],
-        lambda p: p[0].pop("hourly_price"),
-        lambda p: p[0].pop("gpu"),
+        lambda p: [x.pop("hourly_price") for x in p],
+        lambda p: [x.pop("gpu") for x in p],
     ],
 )
 def test_a_changed_api_is_refused(change):

@@ -68,7 +68,7 @@ def test_reservations_are_paid_up_front():
     "changes",
     [
         [(">GPU Clusters<", ">Compute<")],
-        [("All prices per gpu per hour", "")],
+        [("All prices per gpu per hour", ""), (">Hourly<", ">On-demand<")],
         [(">Hourly<", ">Cost<"), ("On-demand Pay as you go", "Now"), ("days", "spans"), (">Reserved<", ">Later<")],
         [(">Hardware<", ">Product<"), ("Hardware All prices", "Product, all prices")],
     ],
