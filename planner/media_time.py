@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from planner.media_job import MediaJob
 from planner.media_memory import held_bytes
-from planner.training_efficiency import accelerator_kind, peak_tflops
+from planner.training_efficiency import accelerator_kind, fed_share, peak_tflops
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def media_time(job: MediaJob) -> MediaTime:
     kind = accelerator_kind(job.accelerator)
     shares = _SHARES[kind]
     network = job.model.denoiser
-    peak = peak_tflops(job.accelerator, job.precision) * 1e12
+    peak = peak_tflops(job.accelerator, job.precision) * 1e12 * fed_share(job.accelerator)
     rate = peak * shares.unet
     passes = job.steps * network.cfg
     launches = job.steps * (1 if network.cfg_batched else network.cfg) * network.layers

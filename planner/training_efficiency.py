@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +38,8 @@ _LAUNCH_S = {"eager": 2.4e-3, "fused": 4.5e-3, "graph": 0.45e-3, "triton": 1.4e-
 _ELEMENTWISE = {"eager": 375.0, "fused": 190.0, "graph": 120.0, "triton": 350.0}
 # Peak FLOPs per byte of memory bandwidth above which a TPU's matrix units wait (v6e: 560, v5p: 166).
 _STARVED_FLOPS_PER_BYTE = 400.0
+# Peak FLOPs per byte of memory bandwidth up to which a GDDR card's tensor cores are kept busy.
+_FED_FLOPS_PER_BYTE = 250.0
 # Extra bytes per token, layer and channel of a Mamba or linear-attention layer (its scan).
 _STATE_LAYER_BYTES = 400.0
 # Expert width at which grouped products attain half of what dense ones do.
@@ -63,7 +66,7 @@ class Efficiency:
     def matmul_share(self, job: TrainingJob) -> float:
         """Share of peak of the linear layers."""
         narrow = job.precision in {"fp8", "nvfp4"} and bool(job.accelerator.fp8_tflops)
-        share = self.eighth if narrow else self.half
+        share = (self.eighth if narrow else self.half) * fed_share(job.accelerator)
         if job.framework.kernels == "eager" and job.adapters:
             share *= self.eager
         elif job.framework.kernels == "graph" and not narrow and self.kind in _MEGATRON_KINDS:
@@ -132,6 +135,18 @@ def efficiency(accelerator: Accelerator) -> Efficiency:
     row = next(r for r in _rows() if r["match"] == kind)
     bandwidth = (accelerator.memory_bandwidth_gb_s or 300.0) * 1e9 * 0.8
     return Efficiency(kind, row["half"], row["eighth"], row.get("eager", _EAGER), bandwidth, row["source"])
+
+
+def fed_share(accelerator: Accelerator) -> float:
+    """How far a GDDR card's memory keeps its tensor cores busy: 1 up to 250 peak FLOPs per byte, less above.
+
+    The calibration cards lie at 76 (RTX 3090) to 164 (RTX 4090); L4, L40S and RTX 6000 Ada at 400 and more are
+    inferred, by the square root that a roofline of tiled products suggests.
+    """
+    if accelerator_kind(accelerator) not in {"consumer", "other"} or not accelerator.memory_bandwidth_gb_s:
+        return 1.0
+    ratio = peak_tflops(accelerator, "bf16") * 1e3 / accelerator.memory_bandwidth_gb_s
+    return min(1.0, math.sqrt(_FED_FLOPS_PER_BYTE / ratio))
 
 
 def attention_share(job: TrainingJob, table: Efficiency) -> float:

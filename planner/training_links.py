@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planner.training_efficiency import accelerator_kind
 from planner.training_job import GPUS_PER_NODE, TrainingJob
 
 # Share of a link's advertised rate that collectives attain.
@@ -66,8 +67,6 @@ class Communication:
 
 def links(job: TrainingJob) -> Links:
     """What connects the job's GPUs: stated, or read from the accelerator's own link."""
-    from planner.training_efficiency import accelerator_kind
-
     gpu = job.accelerator
     pcie = _PCIE_GB_S.get(gpu.pcie_generation or 4.0, 32.0)
     own = (gpu.link_gb_s_bidirectional or 0.0) / 2

@@ -7,7 +7,7 @@ https://github.com/stas00/ml-engineering/tree/master/training/performance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.models import ModelSpec
 from planner.training_activations import activations, gib
@@ -84,8 +84,6 @@ def training_memory(job: TrainingJob) -> TrainingMemory:
 
 
 def _with_base(job: TrainingJob, base: str) -> TrainingJob:
-    from dataclasses import replace
-
     return replace(job, base=base)
 
 
