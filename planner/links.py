@@ -24,6 +24,8 @@ _PCIE_BY_GENERATION = {
 # One hop between machines over InfiniBand or RoCE of 400 Gb/s a GPU (NCCL tuning tables: about 15 us a step).
 _NODE_HOP_US = 30.0
 _NODE_GB_S = 50.0
+_NVLINK4_GB_S = 900.0
+_UNKNOWN_LINK_GB_S = 300.0
 _SIZES = tuple(int(name) for name in data_rows("allreduce_us.csv")[0] if name.isdigit())
 _LOG_SIZES = tuple(math.log(size) for size in _SIZES)
 
@@ -32,7 +34,8 @@ _LOG_SIZES = tuple(math.log(size) for size in _SIZES)
 class Link:
     """What connects the GPUs of one machine: the measured system it is read from, and how it is scaled.
 
-    `kind` is nvlink, infinity_fabric, ici, ethernet or pcie. `measured` is False for a scaled table.
+    `kind` is pcie or the name of the accelerator table: nvlink, infinity_fabric, ici, ethernet, and so on. `measured`
+    is False for a scaled table.
     """
 
     kind: str
@@ -45,28 +48,29 @@ class Link:
 def link_of(gpu: Accelerator, gpus: int, interconnect: str | None) -> Link:
     """The link between `gpus` cards in one machine; `interconnect` pcie leaves NVLink unused."""
     pcie = _pcie_link(gpu)
-    name = gpu.link.casefold()
-    if interconnect == "pcie" or not name or name == "none":
-        return pcie
+    name = gpu.link
     speed = gpu.link_gb_s_bidirectional or 0.0
-    if "bridge" in name:
-        bridged = 4 if "4-way" in name else 2
-        fitted = interconnect == "nvlink" or "rarely" not in name
-        if gpus > bridged or not fitted or not speed:
-            return pcie
-        return Link("nvlink", "a100_sxm", speed / 600, measured=False)
-    if "nvlink" in name:
-        return _nvlink(name, speed)
-    kind = "infinity_fabric" if "infinity" in name else "ici" if "ici" in name else "ethernet"
-    return Link(kind, "h100_sxm", (speed or 300) / 900, measured=False)
+    if interconnect in {"pcie", "none"} or name in {"", "none"}:
+        return pcie
+    if name == "nvlink_bridge":
+        # Bridges join two cards (H200 NVL: four); most PCIe hosts are rented without one, unless it is stated.
+        bridged = 4 if gpu.gpu.startswith("h200") else 2
+        fitted = interconnect == "nvlink" or gpu.form_factor == "nvl"
+        return _nvlink(gpu, speed) if fitted and speed and gpus <= bridged else pcie
+    if name == "nvlink":
+        return _nvlink(gpu, speed)
+    return Link(name, "h100_sxm", (speed or _UNKNOWN_LINK_GB_S) / _NVLINK4_GB_S, measured=False)
 
 
-def _nvlink(name: str, speed: float) -> Link:
-    if "5" in name or "6" in name:
-        return Link("nvlink", "b200_sxm", max(1.0, speed / 1800), measured="5" in name)
-    if "4" in name:
-        return Link("nvlink", "h100_sxm", speed / 900, measured=speed >= 900)
-    return Link("nvlink", "a100_sxm", speed / 600, measured="3" in name and speed >= 600)
+def _nvlink(gpu: Accelerator, speed: float) -> Link:
+    """The measured NVLink generation of the card's architecture, scaled to its own speed."""
+    if gpu.architecture.startswith(("Blackwell", "Rubin")):
+        system, nominal = "b200_sxm", 1800.0
+    elif gpu.architecture.startswith("Hopper"):
+        system, nominal = "h100_sxm", _NVLINK4_GB_S
+    else:
+        system, nominal = "a100_sxm", 600.0
+    return Link("nvlink", system, speed / nominal, measured=speed == nominal and gpu.form_factor == "sxm")
 
 
 def _pcie_link(gpu: Accelerator) -> Link:

@@ -111,9 +111,10 @@ def cache_need(
 
 
 def _group_padding(spec: ModelSpec, group: CacheGroup, rule: EngineRule) -> float:
-    """vLLM's hybrid allocator deals layers out in groups as large as the smallest kind; the last group is padded.
+    """The hybrid allocator of vLLM deals layers out in groups as large as the smallest kind; the last group is padded.
 
-    Source: _get_kv_cache_groups_uniform_page_size in https://github.com/vllm-project/vllm/blob/main/vllm/v1/core/kv_cache_utils.py
+    Source: _get_kv_cache_groups_uniform_page_size,
+    https://github.com/vllm-project/vllm/blob/main/vllm/v1/core/kv_cache_utils.py
     """
     if rule.engine != "vllm" or not rule.chunked_prefill:
         return 1.0
