@@ -141,7 +141,7 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
         token = content.get("nextPageToken")
         if token and token not in asked:
             rows.incomplete("the next page of the SKU list was not fetched")
-        # The API may omit a zero; a key that no SKU has is another layout.
+        # One SKU without them is rejected; a key that no SKU has is another layout.
         present_somewhere(document, map(unit_price, skus), "skus[].unitPrice", "units", "nanos")
         for sku in skus:
             need(document, sku, "description", kind=str)

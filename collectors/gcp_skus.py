@@ -56,10 +56,7 @@ class Component:
 
 def unit_price(sku: Mapping[str, Any]) -> Mapping[str, Any]:
     """The amount of a SKU's last tier: `units`, `nanos` and `currencyCode`; empty where it states none."""
-    expression = (sku.get("pricingInfo") or [{}])[-1].get("pricingExpression") or {}
-    rates = expression.get("tieredRates") or []
-    money = rates[-1].get("unitPrice", {}) if rates else {}
-    return money if isinstance(money, Mapping) else {}
+    return _object(_last(_expression(sku).get("tieredRates")).get("unitPrice"))
 
 
 def read_sku(sku: Mapping[str, Any]) -> Component | None:
@@ -76,15 +73,14 @@ def read_sku(sku: Mapping[str, Any]) -> Component | None:
     found = _part(_PREFIX.sub("", description), str(category.get("resourceGroup", "")))
     if found is None:
         return None
-    expression = (sku.get("pricingInfo") or [{}])[-1].get("pricingExpression") or {}
-    unit = str(expression.get("usageUnit", ""))
+    unit = str(_expression(sku).get("usageUnit", ""))
     money = unit_price(sku)
     part, name = found
     return Component(
         part,
         name,
         model,
-        tuple(sku.get("serviceRegions") or ()),
+        tuple(r for r in sku.get("serviceRegions") or () if isinstance(r, str)),
         _hourly(money, unit),
         str(money.get("currencyCode", "USD")),
         unit,
@@ -108,10 +104,24 @@ def _part(text: str, group: str) -> tuple[Literal["core", "ram", "gpu", "ssd"], 
     return None
 
 
+def _expression(sku: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The pricing expression in force: the newest of a chronological list."""
+    return _object(_last(sku.get("pricingInfo")).get("pricingExpression"))
+
+
+def _last(items: Any) -> Mapping[str, Any]:
+    return _object(items[-1]) if isinstance(items, list) and items else {}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _hourly(money: Mapping[str, Any], unit: str) -> Decimal | None:
-    units, nanos = decimal_of(money.get("units", "0")), decimal_of(money.get("nanos", 0))
+    """Price per hour. Both parts of the money must be stated, zeros too: without its nanos 3.11 would read as 3."""
+    units, nanos = decimal_of(money.get("units")), decimal_of(money.get("nanos"))
     hours = _UNIT_HOURS.get(unit)
-    if units is None or nanos is None or hours is None or not ("units" in money or "nanos" in money):
+    if units is None or nanos is None or hours is None:
         return None
     price = (units + nanos / Decimal(10**9)) / hours
     return price if price > 0 else None

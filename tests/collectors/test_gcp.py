@@ -166,6 +166,22 @@ def test_units_zeros_and_contradictions_give_no_price():
     assert "price_ambiguous" in {r.reason for r in result.rejections}
 
 
+@pytest.mark.parametrize("part", ["units", "nanos"])
+def test_half_of_the_money_is_no_price(part):
+    odd = gpu("Nvidia Tesla A100 GPU running in Iowa", "3.11")
+    del odd["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"][part]
+    result = parse(*A2, odd, gpu("Nvidia L4 GPU running in Iowa", "0.56"))
+    assert not result.rows
+    assert "component_price" in {r.reason for r in result.rejections}
+
+
+@pytest.mark.parametrize("broken", ["x", None, [], [None], ["x"], [{"pricingExpression": "x"}]])
+def test_odd_pricing_is_rejected_not_a_crash(broken):
+    result = parse(*A2, {**A100, "pricingInfo": broken}, gpu("Nvidia L4 GPU running in Iowa", "0.56"))
+    assert not result.rows
+    assert "component_price" in {r.reason for r in result.rejections}
+
+
 def test_a_new_gpu_is_seen():
     assert parse(*A2, A100, gpu("Nvidia X990 512GB GPU running in Iowa", "20")).unmapped == ("x990-512gb",)
 
