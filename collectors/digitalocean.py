@@ -129,10 +129,13 @@ def _add_page(rows: RowBuilder, document: Document, covered: Covered) -> None:
     found = False
     for node in soup.find_all("table"):
         heading = node.find_previous(re.compile(r"^h[2-6]$"))
-        option = _option(text_of(heading) if isinstance(heading, Tag) else "")
+        title = text_of(heading) if isinstance(heading, Tag) else ""
+        option = _option(title)
         table = read_table(node)
         names, price = table.column("GPU"), _price_column(table)
-        if option and names is not None and price is not None:
+        if option and (names is None or price is None):
+            rows.incomplete(f"the table under {title!r} has the headers {', '.join(table.headers)}")
+        elif option and names is not None and price is not None:
             found = True
             _add_rows(rows, document, table, names, price, option, covered)
     if not found:

@@ -61,15 +61,25 @@ class E2e(Collector):
         for document in documents:
             soup = read_html(document)
             tables = [(node, read_table(node)) for node in soup.find_all("table")]
-            found = [(node, t) for node, t in tables if t.column("GPU") is not None and _prices(t)]
+            found = [(node, t) for node, t in tables if _gpu_column(t) is not None]
             if not found:
-                changed(document, "th 'GPU' and 'Hourly'", f"no GPU price table in {document.url}")
+                changed(document, "th 'GPU'", f"no table with that header in {document.url}")
             for node, table in found:
+                if len(_prices(table)) < len(_OPTIONS):
+                    changed(document, "th 'Hourly', 'Monthly', 'Annually'", f"headers are {', '.join(table.headers)}")
                 _add_table(rows, document, table, tab_count(soup, node) or 1)
             _add_structured(rows, document, soup)
         if not rows.row_count:
             changed(documents[0], "table tbody tr", f"no GPU rows in {PAGE}")
         return rows.finish()
+
+
+def _gpu_column(table: Table) -> int | None:
+    """The column that names the GPU: not its memory."""
+    return next(
+        (i for i, h in enumerate(table.headers) if re.fullmatch(r"GPU(?:\s+(?:model|name|type))?", h, re.IGNORECASE)),
+        None,
+    )
 
 
 def _prices(table: Table) -> dict[int, tuple[Terms, dict[str, Any]]]:
@@ -84,7 +94,7 @@ def _prices(table: Table) -> dict[int, tuple[Terms, dict[str, Any]]]:
 
 
 def _add_table(rows: RowBuilder, document: Document, table: Table, gpus: int) -> None:
-    name, memory = table.column("GPU"), table.column("Memory")
+    name, memory = _gpu_column(table), table.column("Memory")
     memory = memory if memory is not None and memory != name else table.column("VRAM")
     cpus, ram = table.column("CPU"), table.column("RAM")
     for line in table.rows:

@@ -74,7 +74,7 @@ def _is_api(document: Document) -> bool:
 def _add_servers(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
     """Every server row; returns the GPUs that they can be."""
     servers = need(document, read_json(document), "server_meta", kind=list)
-    need_somewhere(document, servers, "gpu_type", "price_per_hour", "region")
+    need_somewhere(document, servers, "gpu_type", "price_per_hour", "spot_price", "region", "workload_type")
     listed: set[tuple[str, int]] = set()
     for server in servers:
         label = str(server.get("gpu_type") or "")

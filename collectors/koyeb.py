@@ -78,7 +78,7 @@ def _part(offset: int, headers: Mapping[str, str]) -> Request:
 def _add_instances(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
     body = read_json(document)
     instances = need(document, body, "instances", kind=list)
-    need_somewhere(document, instances, "id", "price_hourly", "gpu/name", "gpu/count")
+    need_somewhere(document, instances, "id", "price_hourly", "gpu/name", "gpu/count", "regions")
     covered: set[tuple[str, int]] = set()
     for entry in instances:
         gpu = entry.get("gpu") or {}

@@ -38,7 +38,16 @@ from collectors.pages import (
     storage_gb_in,
     whole_number_in,
 )
-from collectors.readers import changed, need, need_somewhere, read_html, read_json, tab_count, text_of
+from collectors.readers import (
+    changed,
+    need,
+    need_somewhere,
+    present_somewhere,
+    read_html,
+    read_json,
+    tab_count,
+    text_of,
+)
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://lambda.ai/pricing"
@@ -185,6 +194,8 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
         document, list(types.values()), "instance_type/price_cents_per_hour", "instance_type/specs",
         "regions_with_capacity_available",
     )  # fmt: skip
+    regions_listed = [r for t in types.values() for r in t.get("regions_with_capacity_available") or []]
+    present_somewhere(document, regions_listed, "regions_with_capacity_available", "name")
     for name, entry in types.items():
         kind = entry.get("instance_type") or {}
         specs = kind.get("specs") or {}
@@ -202,7 +213,7 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
         cents = decimal_of(stated)
         covered.add((found.gpu, count))
         flags = _page_differs(listed, (found.gpu, count), cents)
-        regions = [str(r.get("name")) for r in entry.get("regions_with_capacity_available") or []]
+        regions = [str(r["name"]) for r in entry.get("regions_with_capacity_available") or [] if r.get("name")]
         for region in regions or [""]:
             rows.offer(
                 document, GpuRead(label=label, count=count), sku=name, instance_type=name,

@@ -20,7 +20,7 @@ from catalog.units import decimal_of, gib_from_mib, read_price
 from collectors.cards import Card, gpu_cards
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
 from collectors.pages import possible_gpus, slug
-from collectors.readers import changed, need, need_somewhere, read_html, read_json, text_of
+from collectors.readers import changed, need, need_somewhere, present_somewhere, read_html, read_json, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://www.seeweb.it/en/products/cloud-server-gpu"
@@ -74,7 +74,9 @@ def _is_api(document: Document) -> bool:
 def _add_plans(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
     covered: set[tuple[str, int]] = set()
     plans = need(document, read_json(document), "plans", kind=list)
-    need_somewhere(document, plans, "name", "gpu", "gpu_label", "hourly_price")
+    need_somewhere(document, plans, "name", "gpu", "gpu_label", "hourly_price", "available_regions")
+    places = [place for plan in plans for place in plan.get("available_regions") or []]
+    present_somewhere(document, places, "available_regions", "location")
     for plan in plans:
         count = int(decimal_of(plan.get("gpu")) or 0)
         if count:
@@ -88,7 +90,7 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any], cou
     label = str(plan.get("gpu_label") or "")
     name = str(plan.get("name") or label)
     facts = {name: decimal_of(plan.get(name)) for name in ("cpu", "ram", "disk")}
-    regions = [str(r.get("location")) for r in plan.get("available_regions") or []]
+    regions = [str(r["location"]) for r in plan.get("available_regions") or [] if r.get("location")]
     for region in regions or [""]:
         rows.offer(
             document, GpuRead(label=label, count=count), sku=name, instance_type=name,

@@ -119,6 +119,19 @@ def test_a_changed_page_is_refused(changes):
         parse(page_with(*changes))
 
 
+def test_one_table_with_other_headers_makes_the_run_partial():
+    page = DOCUMENTS["pricing"].text()
+    start = page.index('id="spot"')
+    result = parse(
+        dataclasses.replace(
+            page_with(), body=(page[:start] + page[start:].replace("<th>GPU<", "<th>Card<", 1)).encode()
+        )
+    )
+    assert not result.complete
+    assert "Spot" in result.notes[0]
+    assert {r.offer.purchase_option for r in result.rows} == {"on_demand", "reserved"}
+
+
 def test_a_price_without_a_unit_is_rejected():
     result = parse(page_with(("Price per hour", "Price")))
     assert not [r for r in result.rows if r.quote.price]

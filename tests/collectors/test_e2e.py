@@ -74,7 +74,9 @@ def test_broken_structured_data_costs_only_its_own_list():
     "changes",
     [
         [("<th>GPU</th><th>GPU Memory</th>", "<th>Card</th><th>Memory</th>")],
-        [("Hourly", "Price"), ("Monthly", "Price"), ("Annually", "Price")],
+        [("<th>GPU</th>", "<th>Card</th>")],
+        [("Hourly", "Price")],
+        [("Annually", "Price")],
     ],
 )
 def test_a_changed_page_is_refused(changes):
