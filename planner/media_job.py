@@ -101,7 +101,7 @@ def resolve_media(request: Request, model: MediaModel, accelerator: Accelerator)
         gpus=request.gpus or 1,
         precision=default("precision", "bf16" if accelerator.bf16_tflops else "fp16"),
         quant=quantisation(request.quant),
-        encoder_quant=quantisation(request.text_encoder_quant),
+        encoder_quant=_encoder_quant(request, notes),
         width=default("width", model.width),
         height=default("height", model.height),
         frames=frames,
@@ -116,6 +116,18 @@ def resolve_media(request: Request, model: MediaModel, accelerator: Accelerator)
         checkpointing=default("gradient_checkpointing", "none") if request.task == "lora" else "none",
         assumptions=tuple(notes),
     )
+
+
+def _encoder_quant(request: Request, notes: list[tuple[str, Any]]) -> str:
+    """As stated; int4 pipelines quantise the text encoders with the denoiser, all others leave them in 16 bit.
+
+    Source: every published int4 run, https://huggingface.co/blog/diffusers-quantization and
+    https://github.com/sayakpaul/diffusers-torchao.
+    """
+    if request.text_encoder_quant is None and quantisation(request.quant) == "int4":
+        notes.append(("text_encoder_quant", "int4"))
+        return "int4"
+    return quantisation(request.text_encoder_quant)
 
 
 def quantisation(text: str | None) -> str:

@@ -26,6 +26,8 @@ _TILE_PX_IMAGE = 512.0 * 512.0
 _TILE_PX_VIDEO = 256.0 * 256.0 * 16.0
 # bitsandbytes int8 weights stay on the GPU when parts are offloaded.
 _UNMOVABLE = frozenset({"int8"})
+# bitsandbytes leaves in fp32 what the encoder asks to keep there.
+_KEEP_FP32 = frozenset({"nf4", "int8"})
 # Quantised in place after loading: all parts pass through the GPU in 16 bit first.
 _IN_PLACE = frozenset({"int8", "fp8"})
 
@@ -109,7 +111,8 @@ def held_bytes(job: MediaJob) -> tuple[float, float]:
 def _encoder_bytes(job: MediaJob, encoder: Encoder) -> float:
     if job.encoder_quant == "none":
         return job.sixteen * encoder.params
-    return QUANT_BYTES[job.encoder_quant] * (encoder.params - encoder.fp32_params) + 4.0 * encoder.fp32_params
+    kept = encoder.fp32_params if job.encoder_quant in _KEEP_FP32 else 0.0
+    return QUANT_BYTES[job.encoder_quant] * (encoder.params - kept) + 4.0 * kept
 
 
 def _stages(job: MediaJob, parts: _Parts, step: float, decode: float, encode: float) -> dict[str, tuple[float, float]]:

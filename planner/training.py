@@ -147,7 +147,7 @@ def _answer(request: Request, fit: TrainingFit, gpu: str, candidates: tuple[str,
         },
         "bottleneck": "capacity" if fit.verdict == "no" else speed.bottleneck,
         "confidence": _confidence(job),
-        "assumptions": [f"{name} {_shown(value)}" for name, value in job.assumptions],
+        "assumptions": _assumptions(fit),
         "reasons": training_reasons(job, memory, speed, fit.usable_gib, candidates),
         "peak_gib_per_gpu": rounded(memory.peak),
         "peak_stage": memory.stage,
@@ -168,6 +168,13 @@ def _answer(request: Request, fit: TrainingFit, gpu: str, candidates: tuple[str,
         "checkpoint_storage_gib": rounded(fit.checkpoints.storage_gib),
         "checkpoint_interval_h": rounded(fit.checkpoints.interval_h),
     }
+
+
+def _assumptions(fit: TrainingFit) -> list[str]:
+    said = [f"{name} {_shown(value)}" for name, value in fit.job.assumptions]
+    if fit.time.links.assumed:
+        said.append(f"fabric {fit.time.links.between_gb_s:g} GB/s a node one way: the network is not stated")
+    return said
 
 
 def _shown(value: Any) -> str:

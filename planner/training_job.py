@@ -127,6 +127,8 @@ def resolve_job(request: Request, model: ModelSpec, accelerator: Accelerator) ->
         notes.append(("framework", framework.name))
     _check_layout(gpus, tp, pp, cp)
     nodes = request.nodes or -(-gpus // _node_size(accelerator))
+    if request.nodes is None and nodes > 1:
+        notes.append(("nodes", nodes))
     precision = default("precision", "bf16" if accelerator.bf16_tflops else "fp16")
     micro_batch, micro_batches = _batches(request, max(1, gpus // (tp * pp * cp)), pp, notes)
     method = cast("Method", request.workload)

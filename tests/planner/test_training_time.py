@@ -114,6 +114,9 @@ def test_several_nodes_say_what_they_assume() -> None:
     found = codes(gpus=16, nodes=2)
     assert {"fabric_assumed", "needs_shared_storage"} <= found
     assert "fabric_assumed" not in codes(gpus=8)
+    said = estimate(parse_request(request_of(gpus=16)))["assumptions"]
+    assert "nodes 2" in said
+    assert any(line.startswith("fabric 400 GB/s") for line in said)
 
 
 def test_a_candidate_on_an_unknown_fabric_is_refused() -> None:
