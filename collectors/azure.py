@@ -181,7 +181,10 @@ def _prices_of(
     if item.get("effectiveStartDate") and start is None:
         rows.reject("date_unreadable", "effectiveStartDate", item["effectiveStartDate"], sample=size)
         return
-    region = "".join(str(item["armRegionName"]).lower().split())
+    region = "".join(str(item["armRegionName"] or "").lower().split())
+    if not region:
+        rows.reject("field_missing", "armRegionName", item["armRegionName"], sample=size)
+        return
     currency = str(item.get("currencyCode") or billing)
     primary = item.get("isPrimaryMeterRegion") is not False
 

@@ -106,7 +106,7 @@ def _part(text: str, group: str) -> tuple[Literal["core", "ram", "gpu", "ssd"], 
 
 def _expression(sku: Mapping[str, Any]) -> Mapping[str, Any]:
     """The pricing expression in force: the newest of a chronological list."""
-    return _object(_last(sku.get("pricingInfo")).get("pricingExpression"))
+    return _object(_last(_object(sku).get("pricingInfo")).get("pricingExpression"))
 
 
 def _last(items: Any) -> Mapping[str, Any]:

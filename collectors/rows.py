@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -31,6 +32,8 @@ from collectors.regions import country_of
 
 # A stated memory this far from the fact table is another product or a wrong field; GB against GiB is only 7 %.
 _MEMORY_TOLERANCE = 0.12
+# ISO 4217, or the name of a token that a marketplace is paid in.
+_CURRENCY = re.compile(r"[A-Z][A-Z0-9-]{2,15}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,6 +111,9 @@ class RowBuilder:
         amount = decimal_of(price)
         if price is not None and (amount is None or amount <= 0):
             self.reject("not_a_price", "price", price, sample=f"{sku} {offer_fields.get('region', '')}".strip())
+            return None
+        if not _CURRENCY.fullmatch(stated):
+            self.reject("currency_unknown", "currency", stated, sample=sku)
             return None
         described = self._described(gpu, sku)
         if described is None:

@@ -121,6 +121,14 @@ def test_regions_are_ids_in_lower_case_and_sovereign_ones_are_marked():
     assert (dod.offer.country, dod.quote.availability, dod.quote.flags) == ("US", "limited", ("sovereign_region",))
 
 
+def test_a_row_without_a_place_or_a_currency_is_rejected():
+    result = parse(
+        item(), item(armRegionName=None), item(armRegionName=""), item(currencyCode="oops", armRegionName="x")
+    )
+    assert len(result.rows) == 1
+    assert {r.reason for r in result.rejections} == {"field_missing", "currency_unknown"}
+
+
 def test_other_currencies_stay_native():
     [row] = parse(item(price=26.6, currencyCode="CNY", armRegionName="chinanorth3")).rows
     assert (row.quote.currency, row.quote.price_usd_hour, row.offer.country) == ("CNY", None, "CN")
