@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from catalog.types import Document
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_object, whole_items, whole_number
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -50,12 +51,11 @@ class Akash(Collector):
         rows = RowBuilder(self)
         for document in documents:
             models = need(document, read_json(document), "models", kind=list)
-            if not models:
-                changed(document, "models", f"empty list in {document.url}")
-            for model in models:
-                need(document, model, "model", kind=str)
-                need(document, model, "ram")
-                need(document, model, "interface")
+            whole = whole_items(rows, document, models, "models", "model", "ram", "interface", "price")
+            priced = [model["price"] for model in whole if model["price"] is not None]
+            if priced and not any(isinstance(price, Mapping) for price in priced):
+                changed(document, "models/price", f"is {type(priced[0]).__name__}, expected an object or null")
+            for model in whole:
                 _add(rows, document, model)
         return rows.finish()
 
@@ -63,8 +63,8 @@ class Akash(Collector):
 def _add(rows: RowBuilder, document: Document, model: Mapping[str, Any]) -> None:
     name, ram, interface = (str(model.get(key) or "").strip() for key in ("model", "ram", "interface"))
     size = _RAM.match(ram)
-    price, flags = _price(document, model)
-    free = decimal_of((model.get("availability") or {}).get("available"))
+    price, flags = _price(model)
+    free = whole_number(as_object(model.get("availability")).get("available"))
     label = " ".join(part for part in (name, f"{size.group(1)}GB" if size else "", interface) if part)
     rows.offer(
         document,
@@ -72,24 +72,22 @@ def _add(rows: RowBuilder, document: Document, model: Mapping[str, Any]) -> None
         sku="-".join(part.casefold() for part in (name, ram, interface) if part),
         instance_type=f"1x {label}",
         price=price,
-        currency=str((model.get("price") or {}).get("currency") or "USD"),
+        currency=str(as_object(model.get("price")).get("currency") or "USD"),
         quote_kind="market",
         flags=flags,
         availability="unknown" if free is None else "available" if free > 0 else "unavailable",
-        stock_count=None if free is None else int(free),
+        stock_count=free,
         tenancy="community",
     )
 
 
-def _price(document: Document, model: Mapping[str, Any]) -> tuple[object, list[str]]:
+def _price(model: Mapping[str, Any]) -> tuple[object, list[str]]:
     """The best statistic that is given, and what is odd about it; None where nobody bid."""
     stated = model.get("price")
     if stated is None:
         return None, ["no_bids"]
-    if not isinstance(stated, Mapping):
-        changed(document, "models/price", f"is {type(stated).__name__}, expected an object or null")
     for statistic in STATISTICS:
-        amount = decimal_of(stated.get(statistic))
+        amount = decimal_of(as_object(stated).get(statistic))
         if amount is not None:
             return amount, ["from_price"] if statistic == "min" else []
     return "no statistic", []

@@ -20,6 +20,7 @@ from catalog.types import Document
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.countries import country_code
+from collectors.listing import as_object, positive
 from collectors.pages import storage_gb_in
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
@@ -64,27 +65,27 @@ class Clore(Collector):
                 else:
                     rows.reject("server_unnamed", "id", None)
             present_somewhere(document, servers, "servers", "id")
+            present_somewhere(document, (as_object(server).get("specs") for server in servers), "servers/specs", "gpu")
         return rows.finish()
 
 
 def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any]) -> None:
-    specs = server.get("specs") or {}
+    specs = as_object(server.get("specs"))
     models = set(_flat(server.get("gpu_array")))
     if len(models) > 1:
         rows.reject("mixed_gpus", "gpu_array", sorted(models), sample=server["id"])
         return
-    prices = list(_prices(server.get("price") or {}))
+    prices = list(_prices(as_object(server.get("price"))))
     if not prices:
         rows.reject("not_a_price", "price", server.get("price"), sample=server["id"])
     reliability = decimal_of(server.get("reliability"))
     low = reliability is not None and reliability < LOW_RELIABILITY
-    network = specs.get("net") or {}
-    speeds = [speed for key in ("up", "down") if (speed := decimal_of(network.get(key)))]
-    memory, ram = decimal_of(specs.get("gpuram")), decimal_of(specs.get("ram"))
+    network = as_object(specs.get("net"))
+    speeds = [speed for key in ("up", "down") if (speed := positive(network.get(key)))]
     for option, amount, currency in prices:
         rows.offer(
             document,
-            GpuRead(label=str(specs.get("gpu") or ""), memory_gb=float(memory) if memory else None),
+            GpuRead(label=str(specs.get("gpu") or ""), memory_gb=positive(specs.get("gpuram"))),
             sku=f"server-{server['id']}",
             instance_type=str(specs.get("gpu") or ""),
             variant=f"server-{server['id']}" + ("" if currency == "USD" else f"-paid-in-{currency.casefold()}"),
@@ -99,17 +100,17 @@ def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any])
             country=country_code(str(network.get("cc") or "")),
             tenancy="community",
             vcpu_count=_threads(specs.get("cpus")),
-            memory_gib=float(ram) if ram else None,
+            memory_gib=positive(specs.get("ram")),
             local_storage_gb=storage_gb_in(str(specs.get("disk") or "")),
-            network_gbps=float(min(speeds)) / 1000 if speeds else None,
+            network_gbps=min(speeds) / 1000 if speeds else None,
         )
 
 
 def _prices(price: Mapping[str, Any]) -> Iterator[tuple[str, object, str]]:
     """Purchase option, amount per day and currency: dollars where the server has them, else each coin it takes."""
-    dollars = price.get("usd") or {}
+    dollars = as_object(price.get("usd"))
     for option, key in _OPTIONS:
-        coins = price.get(key) or {}
+        coins = as_object(price.get(key))
         in_dollars = (
             dollars.get("on_demand_usd" if option == "on_demand" else "spot"),
             coins.get("USD-Blockchain"),
@@ -136,5 +137,4 @@ def _flat(value: object) -> Iterator[str]:
 
 def _threads(cpus: object) -> float | None:
     """The threads of "16/32" (cores and threads)."""
-    number = decimal_of(str(cpus or "").rpartition("/")[2])
-    return float(number) if number is not None and number > 0 else None
+    return positive(str(cpus or "").rpartition("/")[2])

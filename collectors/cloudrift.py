@@ -16,9 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from catalog.types import Document
-from catalog.units import decimal_of, gib_from_bytes
+from catalog.units import gib_from_bytes
 from collectors.cents import check_cents, dollars
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_list, positive, whole_items, whole_number
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -53,9 +54,9 @@ class Cloudrift(Collector):
             types = need(document, read_json(document), "data", "instance_types", kind=list)
             variants = [
                 (kind, variant)
-                for kind in types
-                for variant in need(document, kind, "variants", kind=list)
-                if isinstance(variant, Mapping) and (decimal_of(variant.get("gpu_count")) or 0) > 0
+                for kind in whole_items(rows, document, types, "data/instance_types", "variants")
+                for variant in as_list(kind["variants"])
+                if isinstance(variant, Mapping) and whole_number(variant.get("gpu_count"))
             ]
             if not variants:
                 changed(document, "data/instance_types/variants", f"no variant with a GPU in {document.url}")
@@ -76,16 +77,16 @@ def _add_variant(rows: RowBuilder, document: Document, kind: Mapping[str, Any], 
     name = str(variant.get("name") or kind.get("name"))
     count = int(variant["gpu_count"])
     stock_of = dict.fromkeys(places, 0) | free if free or "available_nodes_per_dc" in variant else {}
-    total = decimal_of(variant.get("available_nodes"))
+    total = whole_number(variant.get("available_nodes"))
     for place in places or [""]:
-        nodes = stock_of.get(place) if place else (None if total is None else int(total))
+        nodes = stock_of.get(place) if place else total
         rows.offer(
             document,
             GpuRead(
                 label=str(kind.get("brand_short") or kind.get("name") or ""),
                 count=count,
                 # For several GPUs it is not documented whether this is the sum.
-                memory_gb=gib_from_bytes(vram) if count == 1 and (vram := decimal_of(variant.get("vram"))) else None,
+                memory_gb=gib_from_bytes(vram) if count == 1 and (vram := positive(variant.get("vram"))) else None,
             ),
             sku=name,
             instance_type=name,
@@ -95,19 +96,14 @@ def _add_variant(rows: RowBuilder, document: Document, kind: Mapping[str, Any], 
             stock_count=nodes,
             region=place,
             country="US" if place.startswith("us-") else None,
-            vcpu_count=_positive(variant.get("logical_cpu_count") or variant.get("cpu_count")),
-            memory_gib=gib_from_bytes(ram) if (ram := decimal_of(variant.get("dram"))) else None,
-            local_storage_gb=float(disk) / 1e9 if (disk := decimal_of(variant.get("disk"))) else None,
+            vcpu_count=positive(variant.get("logical_cpu_count") or variant.get("cpu_count")),
+            memory_gib=gib_from_bytes(ram) if (ram := positive(variant.get("dram"))) else None,
+            local_storage_gb=disk / 1e9 if (disk := positive(variant.get("disk"))) else None,
         )
 
 
 def _counts(value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         return {}
-    numbers = {str(place): decimal_of(count) for place, count in value.items()}
-    return {place: int(count) for place, count in numbers.items() if count is not None}
-
-
-def _positive(value: object) -> float | None:
-    number = decimal_of(value)
-    return float(number) if number is not None and number > 0 else None
+    numbers = {str(place): whole_number(count) for place, count in value.items()}
+    return {place: count for place, count in numbers.items() if count is not None}

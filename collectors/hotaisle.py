@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from catalog.types import Document
-from catalog.units import decimal_of, gib_from_bytes
+from catalog.units import gib_from_bytes
 from collectors.cents import check_cents, dollars
 from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
-from collectors.listing import whole_items
+from collectors.listing import as_list, as_object, positive, whole_items, whole_number
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -65,25 +65,21 @@ class Hotaisle(Collector):
 
 def _gpus(entry: Mapping[str, Any]) -> tuple[int, list[str]]:
     """How many GPUs a machine has, and their different models."""
-    gpus = [gpu for gpu in (entry["Specs"] or {}).get("gpus") or () if isinstance(gpu, Mapping)]
-    count = sum(int(decimal_of(gpu.get("count")) or 0) for gpu in gpus)
+    gpus = [gpu for gpu in as_list(as_object(entry["Specs"]).get("gpus")) if isinstance(gpu, Mapping)]
+    count = sum((whole_number(gpu.get("count")) or 0) for gpu in gpus)
     return count, sorted({f"{gpu.get('manufacturer') or ''} {gpu.get('model') or ''}".strip() for gpu in gpus})
 
 
 def _add(rows: RowBuilder, document: Document, entry: Mapping[str, Any]) -> None:
-    specs, (count, models) = entry["Specs"] or {}, _gpus(entry)
+    specs, (count, models) = as_object(entry["Specs"]), _gpus(entry)
     bare_metal = "/bare_metal/" in document.url
     if len(models) != 1:
         rows.reject("mixed_gpus" if models else "gpu_unnamed", "gpus", models, sample=specs)
         return
-    cores, ram, disk, free, minutes = (
-        decimal_of(value)
-        for value in (
-            specs.get("cpu_cores"), specs.get("ram_capacity"), specs.get("disk_capacity"), entry.get("Quantity"),
-            entry.get("MinimumReservationMinutes"),
-        )
-    )  # fmt: skip
-    minimum_s = int(minutes * MINUTE_S) if minutes else 0
+    cores, free = whole_number(specs.get("cpu_cores")), whole_number(entry.get("Quantity"))
+    ram, disk = positive(specs.get("ram_capacity")), positive(specs.get("disk_capacity"))
+    minutes = whole_number(entry.get("MinimumReservationMinutes"))
+    minimum_s = (minutes or 0) * MINUTE_S
     days = minimum_s // DAY_S
     name = f"{count}x {models[0]}{' bare metal' if bare_metal else ''}"
     rows.offer(
@@ -98,10 +94,10 @@ def _add(rows: RowBuilder, document: Document, entry: Mapping[str, Any]) -> None
         purchase_option="reserved" if days else "on_demand",
         commitment_days=days,
         availability="unknown" if free is None else "available" if free > 0 else "unavailable",
-        stock_count=None if free is None else int(free),
+        stock_count=free,
         tenancy="bare_metal" if bare_metal else "vm",
         vcpu_count=float(cores) if cores else None,
         memory_gib=gib_from_bytes(ram) if ram else None,
-        local_storage_gb=float(disk) / 1e9 if disk else None,
+        local_storage_gb=disk / 1e9 if disk else None,
         minimum_charge_s=minimum_s or None,
     )

@@ -1,4 +1,4 @@
-"""Lists of JSON objects: rows without what every row needs are rejected one by one, lists where all lack it refused."""
+"""JSON not quite as documented: one odd row is rejected or read as unknown, a list that lost a field is refused."""
 
 from __future__ import annotations
 
@@ -6,8 +6,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catalog.types import Document
+from catalog.units import decimal_of
 from collectors.readers import changed
 from collectors.rows import RowBuilder
+
+# Larger than any count, size or price here, and still exact as a float.
+_ENDLESS = 10**15
+
+
+def as_object(value: object) -> Mapping[str, Any]:
+    """The value where it is an object, else an empty one: a part that is missing or of another type is unknown."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> Sequence[Any]:
+    """The value where it is a list, else an empty one."""
+    return value if isinstance(value, list) else ()
+
+
+def positive(value: object) -> float | None:
+    """The number where it is finite and above zero; zero and everything else is unknown."""
+    amount = decimal_of(value)
+    return float(amount) if amount is not None and 0 < amount < _ENDLESS else None
+
+
+def whole_number(value: object) -> int | None:
+    """The count where it is a plausible whole number from zero up, or None."""
+    amount = decimal_of(value)
+    return int(amount) if amount is not None and 0 <= amount < _ENDLESS and amount == int(amount) else None
 
 
 def whole_items(

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 from catalog.types import Document
 from catalog.units import decimal_of
 from collectors.contract import DAY_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -71,7 +72,7 @@ class Oci(Collector):
                 changed(document, "items", f"empty list in {document.url}")
             if any(isinstance(item, Mapping) and "products" in item for item in items):
                 shape_lists += 1
-                present_somewhere(document, items, "items", "name", "status", "products")
+                present_somewhere(document, items, "items", "name", "status", "hidden", "products")
                 shapes += [shape for item in items if (shape := _shape(document, item)) is not None]
             else:
                 prices |= _prices(document, items)
@@ -107,7 +108,7 @@ class _Shape:
     gpu_count: int | None
     part_number: str
     preemptible: bool
-    ocpu_count: Decimal | None
+    ocpu_count: float | None
     memory_gib: float | None
     gpu_memory_gb: float | None
 
@@ -136,10 +137,10 @@ def _is_gpu_hour(item: Mapping[str, Any]) -> bool:
 def _pay_as_you_go(item: Mapping[str, Any]) -> Decimal | None:
     """The first positive pay-as-you-go price in dollars, by quantity range."""
     offered: list[tuple[Decimal, Decimal]] = []
-    for money in item.get("currencyCodeLocalizations") or ():
+    for money in as_list(item.get("currencyCodeLocalizations")):
         if not isinstance(money, Mapping) or money.get("currencyCode") != "USD":
             continue
-        for price in money.get("prices") or ():
+        for price in as_list(money.get("prices")):
             amount = decimal_of(price.get("value")) if isinstance(price, Mapping) else None
             if amount is not None and amount > 0 and price.get("model") == "PAY_AS_YOU_GO":
                 offered.append((decimal_of(price.get("rangeMin")) or Decimal(0), amount))
@@ -162,17 +163,17 @@ def _shape(document: Document, item: Any) -> _Shape | None:
     priced = [
         product
         for product in need(document, item, "products", kind=list)
-        if isinstance(product, Mapping) and (product.get("type") or {}).get("value") in {"ocpu", "gpu"}
+        if isinstance(product, Mapping) and as_object(product.get("type")).get("value") in ("ocpu", "gpu")
     ]
-    count, memory, total = (decimal_of(item.get(key)) for key in ("gpuQty", "bundleMemoryQty", "gpuMemoryQty"))
+    count, total = whole_number(item.get("gpuQty")), positive(item.get("gpuMemoryQty"))
     return _Shape(
         name=name,
-        gpu_count=int(count) if count and count > 0 else None,
+        gpu_count=count or None,
         part_number=str(priced[0].get("partNumber")) if priced else "",
         preemptible=item.get("allowPreemptible") is True,
-        ocpu_count=decimal_of(priced[0].get("qty")) if priced else None,
-        memory_gib=float(memory) if memory else None,
-        gpu_memory_gb=float(total / count) if total and count else None,
+        ocpu_count=positive(priced[0].get("qty")) if priced else None,
+        memory_gib=positive(item.get("bundleMemoryQty")),
+        gpu_memory_gb=total / count if total and count else None,
     )
 
 
@@ -218,7 +219,7 @@ def _add(rows: RowBuilder, shape: _Shape, price: _Price, purchase_option: str, u
     same_shape = facts if facts.get("shape") == shape.name else {}
     count = shape.gpu_count or (int(size) if size else None)
     arm = token.startswith(("GPU.GB", "GPU.GH"))
-    vcpus = float(shape.ocpu_count) * (1 if arm else 2) if shape.ocpu_count else _number(same_shape.get("vcpu_count"))
+    vcpus = shape.ocpu_count * (1 if arm else 2) if shape.ocpu_count else _number(same_shape.get("vcpu_count"))
     rows.offer(
         price.document,
         GpuRead(

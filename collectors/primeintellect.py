@@ -18,10 +18,9 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 from catalog.types import Availability, Document
-from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.countries import country_code
-from collectors.listing import whole_items
+from collectors.listing import as_object, positive, whole_items, whole_number
 from collectors.readers import need, read_json
 from collectors.resale import cloud_slug
 from collectors.rows import GpuRead, RowBuilder
@@ -88,27 +87,26 @@ def _total(document: Document, answer: Any) -> int:
 
 
 def _add(rows: RowBuilder, document: Document, item: Mapping[str, Any]) -> None:
-    count, memory = decimal_of(item["gpuCount"]), decimal_of(item.get("gpuMemory"))
+    count = whole_number(item["gpuCount"])
     if not count or str(item["gpuType"]).upper().startswith("CPU"):
         return
-    prices, disk = item["prices"] or {}, item.get("disk") or {}
+    prices, disk = as_object(item["prices"]), as_object(item.get("disk"))
     community = item.get("security") == "community_cloud"
     price = prices.get("communityPrice") if community else None
-    included, size = disk.get("defaultIncludedInPrice") is True, decimal_of(disk.get("defaultCount"))
-    speed = decimal_of(item.get("interconnect"))
+    included, size = disk.get("defaultIncludedInPrice") is True, positive(disk.get("defaultCount"))
     flags = {
         "variable_price": prices.get("isVariable") is True,
-        "prepaid": item.get("prepaidTime") not in {None, 0},
+        "prepaid": bool(item.get("prepaidTime")),
         "disk_not_included": not included and bool(size),
     }
     rows.offer(
         document,
         GpuRead(
             label=f"{item['gpuType']} {item.get('socket') or ''}".strip(),
-            count=int(count),
-            memory_gb=float(memory) if memory and count == 1 else None,
+            count=count,
+            memory_gb=positive(item.get("gpuMemory")) if count == 1 else None,
         ),
-        sku=f"{item['provider']}/{item.get('cloudId')} x{int(count)}",
+        sku=f"{item['provider']}/{item.get('cloudId')} x{count}",
         instance_type=str(item.get("cloudId") or item["gpuType"]),
         price=prices.get("onDemand") if price is None else price,
         currency=str(prices.get("currency") or "USD"),
@@ -121,14 +119,9 @@ def _add(rows: RowBuilder, document: Document, item: Mapping[str, Any]) -> None:
         region=str(item.get("dataCenter") or item.get("region") or ""),
         country=country_code(str(item.get("country") or "")),
         tenancy="community" if community else "secure",
-        vcpu_count=_default(item.get("vcpu")),
-        memory_gib=_default(item.get("memory")),
-        local_storage_gb=float(size) if included and size else None,
-        network_gbps=float(speed) if speed else None,
+        vcpu_count=positive(as_object(item.get("vcpu")).get("defaultCount")),
+        memory_gib=positive(as_object(item.get("memory")).get("defaultCount")),
+        local_storage_gb=size if included else None,
+        network_gbps=positive(item.get("interconnect")),
         rdma=True if "infiniband" in str(item.get("interconnectType") or "").casefold() else None,
     )
-
-
-def _default(part: object) -> float | None:
-    number = decimal_of(part.get("defaultCount")) if isinstance(part, Mapping) else None
-    return float(number) if number else None

@@ -27,6 +27,7 @@ from catalog.names import resolve
 from catalog.types import Availability, Document
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_list, as_object, positive, whole_items, whole_number
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -84,11 +85,11 @@ class Runpod(Collector):
             if isinstance(answer, Mapping) and "gpus" in answer:
                 catalogs.append((document, answer))
                 continue
-            for gpu in _gpu_types(document, answer):
+            for gpu in _gpu_types(rows, document, answer):
                 known |= {(str(gpu["id"]), cloud) for cloud in CLOUDS if _add_cloud(rows, document, gpu, cloud)}
                 _add_cluster(rows, document, gpu)
         for document, answer in catalogs:
-            for gpu in _listed(document, need(document, answer, "gpus", kind=list), "gpus"):
+            for gpu in _listed(rows, document, need(document, answer, "gpus", kind=list), "gpus", "price"):
                 _add_from_catalog(rows, document, gpu, known)
         return rows.finish()
 
@@ -107,21 +108,23 @@ def _graphql_query() -> str:
     )
 
 
-def _gpu_types(document: Document, answer: Any) -> Iterator[Mapping[str, Any]]:
+def _gpu_types(rows: RowBuilder, document: Document, answer: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(answer, Mapping) and answer.get("errors") and not answer.get("data"):
         changed(document, "data/gpuTypes", f"the query was refused: {str(answer['errors'])[:200]}")
     types = need(document, answer, "data", "gpuTypes", kind=list)
     present_somewhere(document, types, "data/gpuTypes", "securePrice", "communityPrice")
-    yield from _listed(document, types, "data/gpuTypes")
+    yield from _listed(rows, document, types, "data/gpuTypes")
 
 
-def _listed(document: Document, items: Sequence[Any], path: str) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list that carries an id each."""
-    if not items:
-        changed(document, path, f"empty list in {document.url}")
-    for item in items:
-        need(document, item, "id", kind=str)
-        yield item
+def _listed(
+    rows: RowBuilder, document: Document, items: Sequence[Any], path: str, *fields: str
+) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list that have an id and the other fields; the rest is rejected."""
+    for item in whole_items(rows, document, items, path, "id", *fields):
+        if isinstance(item["id"], str) and item["id"].strip():
+            yield item
+        else:
+            rows.reject("gpu_unnamed", "id", item["id"])
 
 
 def _add_cloud(rows: RowBuilder, document: Document, gpu: Mapping[str, Any], cloud: Cloud) -> bool:
@@ -150,10 +153,10 @@ def _add_cloud(rows: RowBuilder, document: Document, gpu: Mapping[str, Any], clo
 
 def _sizes(gpu: Mapping[str, Any], cloud: Cloud) -> list[int]:
     """The GPU counts to offer, up to the cloud's limit for this type; one GPU where no limit is stated."""
-    limits = gpu.get("maxCount") or {}
-    stated = decimal_of(limits.get(cloud) if limits else gpu.get(f"maxGpuCount{cloud.capitalize()}Cloud"))
-    largest = int(stated if stated is not None else decimal_of(gpu.get("maxGpuCount")) or 1)
-    smallest = int(decimal_of(gpu.get("minPodGpuCount")) or 1)
+    limits = as_object(gpu.get("maxCount"))
+    stated = whole_number(limits.get(cloud) if limits else gpu.get(f"maxGpuCount{cloud.capitalize()}Cloud"))
+    largest = stated if stated is not None else whole_number(gpu.get("maxGpuCount")) or 1
+    smallest = whole_number(gpu.get("minPodGpuCount")) or 1
     return sorted({n for n in (*POD_SIZES, largest) if smallest <= n <= largest})
 
 
@@ -192,18 +195,18 @@ def _add_pod(
         purchase_option=option,
         tenancy=tenancy,
         availability="unknown" if tenancy == "serverless" else _availability(stock),
-        vcpu_count=_positive((stock or {}).get("minVcpu")) if count == 1 or f"{cloud}{count}" in gpu else None,
-        memory_gib=_positive((stock or {}).get("minMemory")) if count == 1 or f"{cloud}{count}" in gpu else None,
+        vcpu_count=positive((stock or {}).get("minVcpu")) if count == 1 or f"{cloud}{count}" in gpu else None,
+        memory_gib=positive((stock or {}).get("minMemory")) if count == 1 or f"{cloud}{count}" in gpu else None,
     )  # fmt: skip
 
 
 def _add(
     rows: RowBuilder, document: Document, gpu: Mapping[str, Any], count: int, price: object, **fields: Any
 ) -> None:
-    memory = decimal_of(gpu.get("memoryInGb", gpu.get("memory")))
+    memory = positive(gpu.get("memoryInGb", gpu.get("memory")))
     rows.offer(
         document,
-        GpuRead(label=_label(gpu), count=count, memory_gb=float(memory) if memory else None),
+        GpuRead(label=_label(gpu), count=count, memory_gb=memory),
         instance_type=f"{count}x {gpu['id']}",
         price=price,
         price_scope="gpu",
@@ -223,7 +226,7 @@ def _label(gpu: Mapping[str, Any]) -> str:
 def _add_cluster(rows: RowBuilder, document: Document, gpu: Mapping[str, Any]) -> None:
     """Add the node of an instant cluster in each data centre that has them."""
     price = decimal_of(gpu.get("clusterPrice"))
-    places = [place for place in gpu.get("nodeGroupDatacenters") or () if isinstance(place, Mapping)]
+    places = [place for place in as_list(gpu.get("nodeGroupDatacenters")) if isinstance(place, Mapping)]
     if price is None or price <= 0 or not places:
         return
     count = _sizes(gpu, "secure")[-1:]
@@ -240,15 +243,15 @@ def _add_cluster(rows: RowBuilder, document: Document, gpu: Mapping[str, Any]) -
             region=str(place.get("id") or ""),
             network_option="instant_cluster",
             availability=_availability(stock),
-            vcpu_count=_positive(stock.get("minVcpu")),
-            memory_gib=_positive(stock.get("minMemory")),
+            vcpu_count=positive(stock.get("minVcpu")),
+            memory_gib=positive(stock.get("minMemory")),
         )  # fmt: skip
 
 
 def _add_from_catalog(
     rows: RowBuilder, document: Document, gpu: Mapping[str, Any], known: set[tuple[str, Cloud]]
 ) -> None:
-    prices = need(document, gpu, "price", kind=Mapping)
+    prices = as_object(gpu.get("price"))
     for cloud in CLOUDS:
         price = decimal_of(prices.get(cloud))
         if gpu.get(cloud) is not True or (str(gpu["id"]), cloud) in known:
@@ -261,11 +264,6 @@ def _add_from_catalog(
     serverless = decimal_of(prices.get("serverless"))
     if serverless is not None and serverless > 0:
         _add_pod(rows, document, gpu, "serverless", 1, "on_demand", serverless)
-
-
-def _positive(value: object) -> float | None:
-    number = decimal_of(value)
-    return float(number) if number is not None and number > 0 else None
 
 
 def _add_surcharges(rows: RowBuilder, document: Document) -> None:

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from catalog.types import Document
-from catalog.units import decimal_of
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
-from collectors.listing import whole_items
-from collectors.readers import need, read_json
+from collectors.listing import as_list, whole_items, whole_number
+from collectors.readers import need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 BASE = "https://api.salad.com/api/public/organizations"
@@ -53,8 +52,11 @@ class Salad(Collector):
         rows = RowBuilder(self)
         for document in documents:
             items = need(document, read_json(document), "items", kind=list)
-            for item in whole_items(rows, document, items, "items", "name", "prices"):
-                for price in item["prices"] or ():
+            classes = whole_items(rows, document, items, "items", "name", "prices")
+            prices = [price for item in classes for price in as_list(item["prices"])]
+            present_somewhere(document, prices, "items/prices", "priority", "price")
+            for item in classes:
+                for price in as_list(item["prices"]):
                     _add(rows, document, item, price)
         return rows.finish()
 
@@ -63,10 +65,10 @@ def _add(rows: RowBuilder, document: Document, item: Mapping[str, Any], price: o
     if not isinstance(price, Mapping) or str(price.get("priority")) not in PRIORITIES:
         rows.reject("priority_unknown", "priority", price, sample=item["name"])
         return
-    priority, count = str(price["priority"]), decimal_of(item.get("gpu_count"))
+    priority = str(price["priority"])
     rows.offer(
         document,
-        GpuRead(label=str(item["name"]), count=int(count) if count else 1),
+        GpuRead(label=str(item["name"]), count=whole_number(item.get("gpu_count")) or 1),
         sku=str(item.get("id") or item["name"]),
         instance_type=str(item["name"]),
         variant=f"{priority}-priority",

@@ -17,11 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from catalog.types import Document
-from catalog.units import decimal_of
 from collectors.cents import check_cents, dollars
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.countries import country_code, country_named
-from collectors.listing import whole_items
+from collectors.listing import as_list, as_object, positive, whole_items, whole_number
 from collectors.readers import need, present_somewhere, read_json
 from collectors.resale import cloud_slug
 from collectors.rows import GpuRead, RowBuilder
@@ -57,7 +56,7 @@ class Shadeform(Collector):
             types = whole_items(rows, document, listed, "instance_types", "cloud", "hourly_price", "configuration")
             check_cents(
                 document, "instance_types/hourly_price",
-                ((kind["hourly_price"], (kind["configuration"] or {}).get("num_gpus")) for kind in types),
+                ((kind["hourly_price"], as_object(kind["configuration"]).get("num_gpus")) for kind in types),
             )  # fmt: skip
             shapes = [kind["configuration"] for kind in types]
             present_somewhere(document, shapes, "instance_types/configuration", "num_gpus", "gpu_type")
@@ -67,18 +66,16 @@ class Shadeform(Collector):
 
 
 def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> None:
-    shape = kind["configuration"] or {}
-    count = decimal_of(shape.get("num_gpus"))
+    shape = as_object(kind["configuration"])
+    count = whole_number(shape.get("num_gpus"))
     if count is not None and count == 0:
         return  # a CPU instance
     if count is None:
         rows.reject("gpu_count", "num_gpus", shape.get("num_gpus"), sample=kind.get("shade_instance_type"))
         return
-    places = [place for place in kind.get("availability") or () if isinstance(place, Mapping)]
+    places = [place for place in as_list(kind.get("availability")) if isinstance(place, Mapping)]
     own = str(kind.get("cloud_instance_type") or kind.get("shade_instance_type") or "")
-    vram, memory, disk = (decimal_of(shape.get(k)) for k in ("vram_per_gpu_in_gb", "memory_in_gb", "storage_in_gb"))
-    boot = decimal_of((kind.get("boot_time") or {}).get("max_boot_in_sec"))
-    vcpus = decimal_of(shape.get("vcpus"))
+    boot = whole_number(as_object(kind.get("boot_time")).get("max_boot_in_sec"))
     linked = shape.get("nvlink")
     interconnect = "nvlink" if linked is True else "pcie" if linked is False else "unknown"
     for place in places or [{}]:
@@ -87,8 +84,8 @@ def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> 
             document,
             GpuRead(
                 label=f"{shape.get('gpu_type') or ''} {shape.get('interconnect') or ''}".strip(),
-                count=int(count),
-                memory_gb=float(vram) if vram else None,
+                count=count,
+                memory_gb=positive(shape.get("vram_per_gpu_in_gb")),
             ),
             sku=f"{kind['cloud']}/{own}",
             instance_type=str(kind.get("shade_instance_type") or own),
@@ -100,11 +97,11 @@ def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> 
             region=region,
             country=_country(region, str(place.get("display_name") or "")),
             tenancy=_TENANCIES.get(str(kind.get("deployment_type")), "vm"),
-            vcpu_count=float(vcpus) if vcpus else None,
-            memory_gib=float(memory) if memory else None,
-            local_storage_gb=float(disk) if disk else None,
+            vcpu_count=positive(shape.get("vcpus")),
+            memory_gib=positive(shape.get("memory_in_gb")),
+            local_storage_gb=positive(shape.get("storage_in_gb")),
             gpu_interconnect=interconnect if count and count > 1 else "unknown",
-            boot_time_s=int(boot) if boot else None,
+            boot_time_s=boot or None,
         )
 
 

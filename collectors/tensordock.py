@@ -21,8 +21,8 @@ from catalog.types import Document
 from catalog.units import HOURS_PER_MONTH, decimal_of
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.countries import country_code
-from collectors.listing import whole_items
-from collectors.readers import need, read_json
+from collectors.listing import as_list, as_object, whole_items, whole_number
+from collectors.readers import need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 URL = "https://dashboard.tensordock.com/api/v2/locations"
@@ -30,6 +30,7 @@ SIZES = (1, 2, 4, 8)
 VCPUS_PER_GPU = Decimal(8)
 MEMORY_GB_PER_GPU = Decimal(32)
 DISK_GB = Decimal(100)
+COMPONENTS = ("per_vcpu_hr", "per_gb_ram_hr", "per_gb_storage_hr")
 
 
 class Tensordock(Collector):
@@ -57,25 +58,25 @@ class Tensordock(Collector):
         disk_priced: set[str] = set()
         for document in documents:
             listed = need(document, read_json(document), "data", "locations", kind=list)
-            for location in whole_items(rows, document, listed, "data/locations", "id", "gpus"):
-                gpus = location["gpus"] or []
-                for gpu in whole_items(rows, document, gpus, "gpus", "price_per_hr", "max_count") if gpus else []:
+            locations = whole_items(rows, document, listed, "data/locations", "id", "gpus")
+            every = [gpu for location in locations for gpu in as_list(location["gpus"])]
+            present_somewhere(document, every, "gpus", "price_per_hr", "max_count", "pricing")
+            present_somewhere(document, (as_object(gpu).get("pricing") for gpu in every), "gpus/pricing", *COMPONENTS)
+            for location in locations:
+                for gpu in as_list(location["gpus"]):
                     _add_gpu(rows, document, location, gpu, disk_priced)
         return rows.finish()
 
 
 def _add_gpu(
-    rows: RowBuilder, document: Document, location: Mapping[str, Any], gpu: Mapping[str, Any], disk_priced: set[str]
+    rows: RowBuilder, document: Document, location: Mapping[str, Any], gpu: Any, disk_priced: set[str]
 ) -> None:
+    if not isinstance(gpu, Mapping) or not {"price_per_hr", "max_count"} <= gpu.keys():
+        rows.reject("field_missing", "price_per_hr", "", sample=gpu)
+        return
     sku = f"{location['id']}/{gpu.get('v0Name') or gpu.get('displayName')}"
-    resources, pricing = gpu.get("resources") or {}, gpu.get("pricing") or {}
-    each, vcpu, memory, disk = (
-        decimal_of(value)
-        for value in (
-            gpu["price_per_hr"],
-            *(pricing.get(k) for k in ("per_vcpu_hr", "per_gb_ram_hr", "per_gb_storage_hr")),
-        )
-    )
+    resources, pricing = as_object(gpu.get("resources")), as_object(gpu.get("pricing"))
+    each, (vcpu, memory, disk) = decimal_of(gpu["price_per_hr"]), (decimal_of(pricing.get(key)) for key in COMPONENTS)
     if each is None or each <= 0:
         rows.reject("not_a_price", "price_per_hr", gpu["price_per_hr"], sample=sku)
         return
@@ -88,7 +89,7 @@ def _add_gpu(
         rows.surcharge(
             document, "block_storage", disk * HOURS_PER_MONTH, "gb_month", region=place, included_quantity=DISK_GB
         )
-    largest = int(decimal_of(gpu["max_count"]) or 0)
+    largest = whole_number(gpu["max_count"]) or 0
     for count in (size for size in SIZES if size <= max(largest, 1)):
         vcpus = _within(count * VCPUS_PER_GPU, resources.get("max_vcpus"))
         memory_gb = _within(count * MEMORY_GB_PER_GPU, resources.get("max_ram_gb"))

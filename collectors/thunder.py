@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 from catalog.types import Availability, Document
 from catalog.units import HOURS_PER_MONTH, decimal_of
 from collectors.contract import HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -80,7 +81,7 @@ def _add_prices(
     if not instances:
         changed(document, "pricing/<gpu>_x<count>_<mode>")
     for key, found in instances.items():
-        _add(rows, document, key, found, prices[key], specs.get(key) or {}, stock.get(key))
+        _add(rows, document, key, found, prices[key], as_object(specs.get(key)), stock.get(key))
     disk = decimal_of(prices.get("disk_gb"))
     if disk is not None:
         rows.surcharge(
@@ -98,22 +99,20 @@ def _add(
     stock: object,
 ) -> None:
     name = str(spec.get("displayName") or _LABELS.get(found["gpu"], found["gpu"].upper()))
-    count = int(decimal_of(spec.get("gpuCount")) or found["count"])
-    vram = decimal_of(spec.get("vramGB"))
-    options = [number for option in spec.get("vcpuOptions") or () if (number := decimal_of(option))]
-    ram_per_vcpu = decimal_of(spec.get("ramPerVCPUGiB"))
-    disk = decimal_of((spec.get("storageGB") or {}).get("min"))
+    count = whole_number(spec.get("gpuCount")) or int(found["count"])
+    options = [number for option in as_list(spec.get("vcpuOptions")) if (number := positive(option))]
+    ram_per_vcpu = positive(spec.get("ramPerVCPUGiB"))
     rows.offer(
         document,
-        GpuRead(label=name, count=count, memory_gb=float(vram) if vram else None),
+        GpuRead(label=name, count=count, memory_gb=positive(spec.get("vramGB"))),
         sku=key,
         instance_type=key,
         price=price,
         quote_kind="api_quote",
         availability="unknown" if stock is None else _STOCK.get(_word(stock), "unknown"),
-        vcpu_count=float(min(options)) if options else None,
-        memory_gib=float(min(options) * ram_per_vcpu) if options and ram_per_vcpu else None,
-        local_storage_gb=float(disk) if disk else None,
+        vcpu_count=min(options, default=None),
+        memory_gib=min(options) * ram_per_vcpu if options and ram_per_vcpu else None,
+        local_storage_gb=positive(as_object(spec.get("storageGB")).get("min")),
         gpu_interconnect="nvlink" if count > 1 and "nvlink" in name.casefold() else "unknown",
     )
 

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from catalog.types import Document
 from catalog.units import decimal_of, gib_from_mib
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_object, positive, whole_number
 from collectors.readers import changed
 from collectors.rows import GpuRead, RowBuilder
 from collectors.vast_census import (
@@ -83,7 +84,7 @@ class Vast(Collector):
         rows = RowBuilder(self)
         asked = {query_key(query_of(document)) for document in documents}
         groups: defaultdict[tuple[str, int], list[_Ask]] = defaultdict(list)
-        seen: set[object] = set()
+        seen: set[str] = set()
         full = 0
         listed = [(document, offers_of(document)) for document in documents]
         _check_fields(listed)
@@ -93,7 +94,7 @@ class Vast(Collector):
                 full += 1
             for offer in offers:
                 ask = _ask(rows, document, offer)
-                if ask is not None and ask.contract not in seen:
+                if ask is not None and not (ask.contract and ask.contract in seen):
                     seen.add(ask.contract)
                     groups[ask.machine, ask.gpu_count].append(ask)
         if full:
@@ -113,7 +114,7 @@ class _Ask:
 
     document: Document
     offer: Mapping[str, Any]
-    contract: object
+    contract: str
     machine: str
     gpu_count: int
     usd_hour: Decimal
@@ -134,18 +135,18 @@ def _ask(rows: RowBuilder, document: Document, offer: Any) -> _Ask | None:
     if not isinstance(offer, Mapping):
         rows.reject("not_an_offer", "offers", offer)
         return None
-    contract = offer.get("ask_contract_id") or offer.get("id")
-    count, price = decimal_of(offer.get("num_gpus")), decimal_of(offer.get("dph_total"))
+    contract = str(offer.get("ask_contract_id") or offer.get("id") or "")
+    count, price = whole_number(offer.get("num_gpus")), decimal_of(offer.get("dph_total"))
     if offer.get("verification") == "deverified":
         rows.reject("host_deverified", "verification", "deverified", sample=contract)
     elif offer.get("machine_id") is None:
         rows.reject("machine_unnamed", "machine_id", None, sample=contract)
-    elif count is None or count < 1:
+    elif not count:
         rows.reject("gpu_count", "num_gpus", offer.get("num_gpus"), sample=contract)
     elif price is None or price <= 0:
         rows.reject("not_a_price", "dph_total", offer.get("dph_total"), sample=contract)
     else:
-        return _Ask(document, offer, contract or object(), str(offer["machine_id"]), int(count), price)
+        return _Ask(document, offer, contract, str(offer["machine_id"]), count, price)
     return None
 
 
@@ -155,10 +156,10 @@ def _add(rows: RowBuilder, ask: _Ask, stock: int, *, shares_machine: bool) -> No
     verification, reliability = offer.get("verification"), decimal_of(offer.get("reliability2"))
     flags = [
         *(["shares_machine"] if shares_machine else []),
-        *(["host_unverified"] if verification not in {None, "verified"} else []),
+        *(["host_unverified"] if verification not in (None, "verified") else []),
         *(["low_reliability"] if reliability is not None and reliability < Decimal(str(LOW_RELIABILITY)) else []),
     ]
-    memory_mib = decimal_of(offer.get("gpu_ram"))
+    memory_mib = positive(offer.get("gpu_ram"))
     place = str(offer.get("geolocation") or "").strip()
 
     def add(purchase_option: str, price: Decimal) -> None:
@@ -192,7 +193,7 @@ def _add(rows: RowBuilder, ask: _Ask, stock: int, *, shares_machine: bool) -> No
 
 def _disk_usd_hour(ask: _Ask) -> Decimal | None:
     """What the disk adds to an hour, or None where the offer does not tell."""
-    stated = decimal_of((ask.offer.get("search") or {}).get("diskHour"))
+    stated = decimal_of(as_object(ask.offer.get("search")).get("diskHour"))
     base = decimal_of(ask.offer.get("dph_base"))
     if stated is None and base is not None:
         stated = ask.usd_hour - base
@@ -203,22 +204,22 @@ def _shape(ask: _Ask) -> dict[str, Any]:
     """The offer's share of its machine; unknown where a figure is missing, never zero."""
     offer = ask.offer
     cores, machine_cores, machine_mib = (
-        decimal_of(offer.get(key)) for key in ("cpu_cores_effective", "cpu_cores", "cpu_ram")
+        positive(offer.get(key)) for key in ("cpu_cores_effective", "cpu_cores", "cpu_ram")
     )
     nvlink = decimal_of(offer.get("bw_nvlink"))
-    speeds = [speed for key in ("inet_up", "inet_down") if (speed := decimal_of(offer.get(key)))]
-    disk = decimal_of(offer.get("allocated_storage") or query_of(ask.document).get("allocated_storage"))
+    speeds = [speed for key in ("inet_up", "inet_down") if (speed := positive(offer.get(key)))]
+    disk = positive(offer.get("allocated_storage") or query_of(ask.document).get("allocated_storage"))
     interconnect = "unknown"
     if ask.gpu_count > 1 and nvlink is not None:
         interconnect = "nvlink" if nvlink > 0 else "pcie"
     return {
-        "vcpu_count": float(cores) if cores else None,
+        "vcpu_count": cores,
         "memory_gib": gib_from_mib(machine_mib * cores / machine_cores)
         if machine_mib and cores and machine_cores
         else None,
-        "local_storage_gb": float(disk) if disk else None,
+        "local_storage_gb": disk,
         "gpu_interconnect": interconnect,
-        "network_gbps": float(min(speeds)) / 1000 if speeds else None,
+        "network_gbps": min(speeds) / 1000 if speeds else None,
         "cpu_arch": _CPU_ARCHITECTURES.get(str(offer.get("cpu_arch"))),
     }
 
