@@ -39,7 +39,8 @@ _NUMBER: Final = re.compile(r"(?<![\w.,])-?\d[\d.,  ’']*(?:[eE][-+]?\d+)?")
 # Page scripts escape "$" as "$$"; some pages print "$2 .0000".
 _SPLIT_DECIMAL: Final = re.compile(r"(\d)\s+([.,]\d)")
 _UNIT: Final = re.compile(
-    r"(?:/|per|pro|\ba\b)\s*(?:1\s*)?(?:gpu|card|node|instance|server)?[\s\-·*/]*([a-z]+)", re.IGNORECASE
+    r"(?:/|per|pro|\ba\b)\s*(?:1\s*)?(?:(?:gpu|card|node|instance|server)\b)?[\s\-·*/]*(?:per\s+)?([a-z]+)",
+    re.IGNORECASE,
 )
 _GPU_SCOPE: Final = re.compile(r"(?:/|per)\s*(?:gpu|card|accelerator)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE)
 

@@ -7,7 +7,6 @@ split of "$" and figure over elements do not matter; a price without words aroun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bs4 import Tag
@@ -26,6 +25,9 @@ PRICE = re.compile(
     rf"{_UNIT_PART}{{0,3}}",
     re.IGNORECASE,
 )
+_SIGN = re.compile(r"[$€₹£]|\b(?:EUR|USD|INR)\b")
+_HIDDEN = frozenset({"script", "style", "noscript", "head", "template"})
+_SPLIT_DEPTH = 3  # how far apart a sign and its figure may stand: "<b><i>$</i></b><b>2</b>"
 # What is left of a card without a label once its prices are taken out.
 _NO_LABEL = re.compile(
     r"(?:per|cost|price|hour(?:ly)?|hr|sec(?:ond)?|min(?:ute)?|month|usd|eur|inr|gpu|from|ex\.? vat|[^\w]|\s)*",
@@ -96,14 +98,18 @@ def _rest(element: Tag) -> str:
     return " ".join(PRICE.sub(" ", text_of(element)).split())
 
 
-def _priced(element: Tag) -> Iterator[Tag]:
-    """The smallest elements that hold a price."""
-    if element.name in ("script", "style", "noscript", "head", "template"):
-        return
-    if not PRICE.search(text_of(element)):
-        return
-    below = [part for child in element.find_all(recursive=False) for part in _priced(child)]
-    if below:
-        yield from below
-    else:
-        yield element
+def _priced(root: Tag) -> list[Tag]:
+    """The smallest elements that hold a price, in page order."""
+    found: dict[int, Tag] = {}
+    for sign in root.find_all(string=_SIGN):
+        element = sign.parent
+        if element is None or any(above.name in _HIDDEN for above in sign.parents):
+            continue
+        for _ in range(_SPLIT_DEPTH):
+            if PRICE.search(text_of(element)) or element is root or element.parent is None:
+                break
+            element = element.parent
+        if PRICE.search(text_of(element)):
+            found[id(element)] = element
+    around = {id(above) for element in found.values() for above in element.parents}
+    return [element for key, element in found.items() if key not in around]
