@@ -23,6 +23,7 @@ from catalog.types import Document
 from catalog.units import BYTES_PER_GIB, HOURS_PER_MONTH, MIB_PER_GIB, decimal_of
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.meters import per_gb
 from collectors.readers import changed, need, need_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
@@ -127,7 +128,7 @@ def _type_name(key: str) -> str:
 
 def _add_surcharges(rows: RowBuilder, document: Document, content: Mapping[str, Any]) -> None:
     """Volumes and outbound traffic, listed per GiB, in the list's dollars."""
-    prices = content.get("usd") or {}
+    prices = as_object(content.get("usd"))
     volume, traffic = decimal_of(prices.get("volume")), decimal_of(prices.get("traffic"))
     if volume is not None:
         rows.surcharge(document, "block_storage", per_gb(volume * HOURS_PER_MONTH), "gb_month")
@@ -140,16 +141,16 @@ def _family(name: str) -> Mapping[str, str] | None:
 
 
 def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any], listed: _Listed | None) -> None:
-    family, size, count = str(kind.get("family")), str(kind.get("size")), decimal_of(kind.get("gpus"))
-    if count is None or count != int(count):
+    family, size, count = str(kind.get("family")), str(kind.get("size")), whole_number(kind.get("gpus"))
+    if not count:
         rows.reject("gpu_count", "gpus", kind.get("gpus"), sample=f"{family}.{size}")
         return
     known = _family(family)
     quoted = listed or _Listed(document, None, "USD")
-    for zone in kind.get("zones") or [""]:
+    for zone in as_list(kind.get("zones")) or [""]:
         rows.offer(
             quoted.document,
-            GpuRead(label=family, gpu=known["gpu"] if known else None, count=int(count)),
+            GpuRead(label=family, gpu=known["gpu"] if known else None, count=count),
             sku=f"{family}.{size}",
             instance_type=f"{family}.{size}",
             price=quoted.price,
@@ -157,16 +158,16 @@ def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any], lis
             availability="unknown" if zone else "unavailable",
             flags=["needs_approval"] if kind.get("authorized") is False else [],
             region=str(zone),
-            vcpu_count=kind.get("cpus"),
+            vcpu_count=positive(kind.get("cpus")),
             memory_gib=_memory_gib(kind.get("memory")),
         )
 
 
 def _memory_gib(stated: object) -> float | None:
-    amount = decimal_of(stated)
-    if not amount:
+    amount = positive(stated)
+    if amount is None:
         return None
-    return float(amount) / (BYTES_PER_GIB if amount >= _SMALLEST_MEMORY_BYTES else MIB_PER_GIB)
+    return amount / (BYTES_PER_GIB if amount >= _SMALLEST_MEMORY_BYTES else MIB_PER_GIB)
 
 
 def _add_price(rows: RowBuilder, name: str, listed: _Listed) -> bool:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from catalog.types import Availability, Document, GpuInterconnect, PriceUnit, PurchaseOption
 from catalog.units import decimal_of
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.pages import storage_gb_in
 from collectors.readers import changed, flight_text, json_after, need, need_somewhere, read_html, read_json
 from collectors.rows import GpuRead, RowBuilder
@@ -61,7 +62,7 @@ class Latitude(Collector):
             need_somewhere(document, plans, "attributes/slug", "attributes/regions", "attributes/specs/gpu")
             gpus = [plan for plan in plans if _gpu(plan).get("count")]
             need_somewhere(document, gpus, "attributes/specs/gpu/type")
-            markets = [market for plan in gpus for market in plan["attributes"].get("regions") or []]
+            markets = [market for plan in gpus for market in as_list(plan["attributes"].get("regions"))]
             need_somewhere(document, markets, "name", "pricing/USD/hour")
             for plan in gpus:
                 _add_plan(rows, document, plan["attributes"])
@@ -81,23 +82,21 @@ def _plans(document: Document) -> list[Any]:
 
 
 def _gpu(plan: object) -> Mapping[str, Any]:
-    attributes = plan.get("attributes") if isinstance(plan, dict) else None
-    gpu = ((attributes or {}).get("specs") or {}).get("gpu")
-    return gpu if isinstance(gpu, dict) else {}
+    return as_object(as_object(as_object(as_object(plan).get("attributes")).get("specs")).get("gpu"))
 
 
 def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any]) -> None:
     gpu = plan["specs"]["gpu"]
-    count, memory = decimal_of(gpu.get("count")), decimal_of(gpu.get("vram_per_gpu"))
-    if count is None:
+    count = whole_number(gpu.get("count"))
+    if not count:
         rows.reject("gpu_count", "specs.gpu.count", gpu.get("count"), sample=plan.get("slug"))
         return
     read = GpuRead(
-        label=str(gpu.get("type") or ""), count=int(count), memory_gb=float(memory) if memory else None
+        label=str(gpu.get("type") or ""), count=count, memory_gb=positive(gpu.get("vram_per_gpu"))
     )  # fmt: skip
-    for market in (m for m in plan.get("regions") or [] if isinstance(m, dict)):
-        prices = market.get("pricing") or {}
-        currency = next((c for c in _CURRENCIES if decimal_of((prices.get(c) or {}).get("hour"))), None)
+    for market in map(as_object, as_list(plan.get("regions"))):
+        prices = as_object(market.get("pricing"))
+        currency = next((c for c in _CURRENCIES if decimal_of(as_object(prices.get(c)).get("hour"))), None)
         for key, unit, option, days in _TERMS if currency else _TERMS[:1]:
             price = prices[currency].get(key) if currency else None
             if price is None and option == "reserved":
@@ -115,34 +114,40 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any]) -> 
                 commitment_days=days,
                 region=str(market.get("name") or ""),
                 tenancy="bare_metal",
-                gpu_interconnect=_interconnect(gpu.get("interconnect")),
+                **_interconnect(gpu.get("interconnect")),
                 **_shape(plan["specs"]),
             )
 
 
 def _availability(market: Mapping[str, Any]) -> Availability:
     stated = _STOCK.get(str(market.get("stock_level") or "").lower())
-    in_stock = (market.get("locations") or {}).get("in_stock")
+    in_stock = as_object(market.get("locations")).get("in_stock")
     if in_stock == []:
         return "unavailable"
     return stated or ("available" if in_stock else "unknown")
 
 
-def _interconnect(stated: object) -> GpuInterconnect:
+def _interconnect(stated: object) -> dict[str, Any]:
+    """What the plan states; nothing where it states nothing, so that the product decides."""
     words = str(stated or "").lower()
-    return "nvlink" if "nvlink" in words else "pcie" if "pci" in words else "unknown"
+    kind: GpuInterconnect | None = "nvlink" if "nvlink" in words else "pcie" if "pci" in words else None
+    return {"gpu_interconnect": kind} if kind else {}
 
 
 def _shape(specs: Mapping[str, Any]) -> dict[str, Any]:
-    memory = decimal_of((specs.get("memory") or {}).get("total"))
-    drives = [
-        (int(drive.get("count") or 1), storage_gb_in(str(drive.get("size") or "")))
-        for drive in specs.get("drives") or []
-    ]
-    nics = [(int(nic.get("count") or 1), _GBPS.search(str(nic.get("type") or ""))) for nic in specs.get("nics") or []]
+    drives = [(_how_many(drive), storage_gb_in(str(drive.get("size") or ""))) for drive in _parts(specs, "drives")]
+    nics = [(_how_many(nic), _GBPS.search(str(nic.get("type") or ""))) for nic in _parts(specs, "nics")]
     return {
-        "vcpu_count": (specs.get("cpu") or {}).get("cores"),
-        "memory_gib": float(memory) if memory else None,
+        "vcpu_count": positive(as_object(specs.get("cpu")).get("cores")),
+        "memory_gib": positive(as_object(specs.get("memory")).get("total")),
         "local_storage_gb": sum(count * size for count, size in drives if size) or None,
         "network_gbps": sum(count * int(found[1] or 1) * float(found[2]) for count, found in nics if found) or None,
     }
+
+
+def _parts(specs: Mapping[str, Any], kind: str) -> list[Mapping[str, Any]]:
+    return [as_object(part) for part in as_list(specs.get(kind))]
+
+
+def _how_many(part: Mapping[str, Any]) -> int:
+    return whole_number(part.get("count")) or 1

@@ -21,6 +21,7 @@ from catalog.types import Availability, Document
 from catalog.units import decimal_of, gib_from_mib
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.readers import need, need_somewhere, read_json
 from collectors.regions import country_of
 from collectors.rows import GpuRead, RowBuilder
@@ -107,11 +108,11 @@ def _add_plan(
     countries: Mapping[str, str],
 ) -> None:
     plan_id, label = str(plan.get("id") or ""), str(plan.get("label") or "")
-    base = (plan.get("price") or {}).get("hourly")
-    local = {str(p.get("id")): p.get("hourly") for p in plan.get("region_prices") or [] if p.get("id")}
+    base = as_object(plan.get("price")).get("hourly")
+    local = {str(p["id"]): p.get("hourly") for p in map(as_object, as_list(plan.get("region_prices"))) if p.get("id")}
     priced = bool(decimal_of(base))
-    count = decimal_of(plan["gpus"])
-    if count is None:
+    count = whole_number(plan["gpus"])
+    if not count:
         rows.reject("gpu_count", "gpus", plan["gpus"], sample=plan_id)
         return
     regions = list(stock) if priced else [region for region in stock if region in local]
@@ -122,11 +123,11 @@ def _add_plan(
         rows.reject("not_a_price", "price.hourly", base, sample=plan_id)
         return
     gpu = next((row["gpu"] for row in spec_rows("linode-families.csv") if plan_id.startswith(row["prefix"])), None)
-    memory, disk, network = (decimal_of(plan.get(field)) for field in ("memory", "disk", "network_out"))
+    memory, disk, network = (positive(plan.get(field)) for field in ("memory", "disk", "network_out"))
     for region in regions:
         rows.offer(
             document,
-            GpuRead(label=label, gpu=gpu, count=int(count)),
+            GpuRead(label=label, gpu=gpu, count=count),
             sku=plan_id,
             instance_type=plan_id,
             price=local.get(region, base),
@@ -134,10 +135,10 @@ def _add_plan(
             availability=_availability(stock, region),
             region=region,
             country=countries.get(region) or country_of("linode", region),
-            vcpu_count=plan.get("vcpus"),
+            vcpu_count=positive(plan.get("vcpus")),
             memory_gib=gib_from_mib(memory) if memory else None,
-            local_storage_gb=float(disk) * _BYTES_PER_MIB / 1e9 if disk else None,
-            network_gbps=float(network) / 1000 if network else None,
+            local_storage_gb=disk * _BYTES_PER_MIB / 1e9 if disk else None,
+            network_gbps=network / 1000 if network else None,
         )
 
 
@@ -157,6 +158,6 @@ def _check_pages(rows: RowBuilder, documents: Sequence[Document]) -> None:
             seen.setdefault(listing, set()).add(content["page"])
             announced[listing] = max(announced.get(listing, 1), content["pages"])
     for listing, pages in announced.items():
-        missing = set(range(1, pages + 1)) - seen[listing]
-        if missing:
-            rows.incomplete(f"{listing}: page {min(missing)} of {pages} was not fetched")
+        if len(seen[listing]) < pages:
+            missing = next(page for page in range(1, pages + 1) if page not in seen[listing])
+            rows.incomplete(f"{listing}: page {missing} of {pages} was not fetched")

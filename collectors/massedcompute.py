@@ -152,6 +152,7 @@ def _add(rows: RowBuilder, document: Document, gpu: str, count: int, versions: S
         rows.reject("unit_unknown", "price", text, sample=name)
         return
     memory, storage = number_in(row.memory), number_in(row.storage)
+    linked: dict[str, Any] = {"gpu_interconnect": "nvlink"} if re.search(r"\bNVLink\b", gpu, re.IGNORECASE) else {}
     add_cell(
         rows,
         document,
@@ -160,8 +161,8 @@ def _add(rows: RowBuilder, document: Document, gpu: str, count: int, versions: S
         Terms(unit="hour", scope="instance", currency="USD"),
         sku=f"{gpu}-x{count}",
         instance_type=name,
-        gpu_interconnect="nvlink" if re.search(r"\bNVLink\b", gpu, re.IGNORECASE) else "unknown",
         vcpu_count=float(vcpu) if (vcpu := decimal_of(row.vcpu)) else None,
         memory_gib=float(memory) if memory else None,
         local_storage_gb=float(storage) if storage else None,
+        **linked,
     )

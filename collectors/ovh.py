@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 from catalog.types import Document, PriceUnit, PurchaseOption
 from catalog.units import decimal_of, number_in
 from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -93,14 +94,14 @@ def _gpu_addons(catalog: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Addons of GPU instances, wherever the catalog keeps them; most families hold codes only."""
     nested = (
         addon
-        for plan in catalog.get("plans") or []
-        for family in plan.get("addonFamilies") or []
-        for addon in family.get("addons") or []
+        for plan in as_list(catalog.get("plans"))
+        for family in as_list(as_object(plan).get("addonFamilies"))
+        for addon in as_list(as_object(family).get("addons"))
     )
     for addon in (*catalog["addons"], *nested):
         if not isinstance(addon, dict) or not addon.get("planCode"):
             continue
-        commercial = (addon.get("blobs") or {}).get("commercial") or {}
+        commercial = as_object(as_object(addon.get("blobs")).get("commercial"))
         if commercial.get("brick") == "gpu" and addon.get("product", "publiccloud-instance") == "publiccloud-instance":
             yield addon
 
@@ -110,9 +111,9 @@ def _regions(addons: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for code, addon in addons.items():
         plan = _PLAN.match(code)
-        for configuration in addon.get("configurations") or []:
+        for configuration in map(as_object, as_list(addon.get("configurations"))):
             if plan and configuration.get("name") == "region":
-                found.setdefault(plan["name"], []).extend(map(str, configuration.get("values") or []))
+                found.setdefault(plan["name"], []).extend(map(str, as_list(configuration.get("values"))))
     return {name: list(dict.fromkeys(values)) for name, values in found.items()}
 
 
@@ -125,8 +126,8 @@ def _add_plan(
     regions: Mapping[str, Sequence[str]],
 ) -> None:
     plan = _PLAN.match(code)
-    technical = addon["blobs"].get("technical") or {}
-    if (technical.get("os") or {}).get("family") == "windows" or code.startswith("win-"):
+    technical = as_object(addon["blobs"].get("technical"))
+    if as_object(technical.get("os")).get("family") == "windows" or code.startswith("win-"):
         return
     if plan is None:
         rows.reject("tier_unknown", "planCode", code)
@@ -137,17 +138,17 @@ def _add_plan(
     if price is None:
         return
     unit, option, days = _TIERS[plan["tier"]]
-    gpu = technical.get("gpu") or {}
-    count, memory = decimal_of(gpu.get("number")), decimal_of((gpu.get("memory") or {}).get("size"))
-    if count is None or count != int(count):
+    gpu = as_object(technical.get("gpu"))
+    count, memory = whole_number(gpu.get("number")), positive(as_object(gpu.get("memory")).get("size"))
+    if not count:
         rows.reject("gpu_count", "blobs.technical.gpu.number", gpu.get("number"), sample=code)
         return
-    tags = [str(tag) for tag in addon["blobs"].get("tags") or []]
+    tags = [str(tag) for tag in as_list(addon["blobs"].get("tags"))]
     us = _subsidiary(document.url) == "US"
     for region in regions.get(plan["name"]) or [""]:
         rows.offer(
             document,
-            GpuRead(label=str(gpu.get("model") or ""), count=int(count), memory_gb=float(memory) if memory else None),
+            GpuRead(label=str(gpu.get("model") or ""), count=count, memory_gb=memory),
             sku=code,
             instance_type=str(addon.get("invoiceName") or plan["name"]),
             price=price,
@@ -167,8 +168,8 @@ def _price(rows: RowBuilder, code: str, addon: Mapping[str, Any]) -> Decimal | N
     """The price in currency units; None with a rejection where it is missing, zero, or not what the text shows."""
     offered = [
         pricing
-        for pricing in addon.get("pricings") or []
-        if isinstance(pricing, dict) and "installation" not in (pricing.get("capacities") or [])
+        for pricing in as_list(addon.get("pricings"))
+        if isinstance(pricing, dict) and "installation" not in as_list(pricing.get("capacities"))
     ]
     amounts = {decimal_of(pricing.get("price")) for pricing in offered}
     amount = next(iter(amounts), None)
@@ -190,14 +191,13 @@ def _shape(technical: Mapping[str, Any]) -> dict[str, Any]:
     disks = [
         disk
         for kind in ("nvme", "storage")
-        for disk in (technical.get(kind) or {}).get("disks") or []
-        if isinstance(disk, dict) and disk.get("capacity")
+        for disk in map(as_object, as_list(as_object(technical.get(kind)).get("disks")))
     ]
-    level = decimal_of((technical.get("bandwidth") or {}).get("level"))
-    memory = decimal_of((technical.get("memory") or {}).get("size"))
+    stored = sum((positive(disk.get("capacity")) or 0) * (positive(disk.get("number")) or 1) for disk in disks)
+    level = positive(as_object(technical.get("bandwidth")).get("level"))
     return {
-        "vcpu_count": (technical.get("cpu") or {}).get("cores"),
-        "memory_gib": float(memory) if memory else None,
-        "local_storage_gb": sum(float(d["capacity"]) * int(d.get("number") or 1) for d in disks) or None,
-        "network_gbps": float(level) / 1000 if level else None,
+        "vcpu_count": positive(as_object(technical.get("cpu")).get("cores")),
+        "memory_gib": positive(as_object(technical.get("memory")).get("size")),
+        "local_storage_gb": stored or None,
+        "network_gbps": level / 1000 if level else None,
     }

@@ -20,6 +20,7 @@ from catalog.types import Availability, Document
 from catalog.units import gib_from_bytes
 from collectors.contract import HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.listing import as_object, positive, whole_number
 from collectors.readers import changed, need, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -116,15 +117,18 @@ def _state(entry: object) -> str:
 def _add(
     rows: RowBuilder, document: Document, zone: str, name: str, server: Mapping[str, Any], stock: str | None
 ) -> None:
-    facts = server.get("gpu_info") or {}
-    memory = facts.get("gpu_memory")
-    scratch = server.get("scratch_storage_max_size")
-    bandwidth = (server.get("network") or {}).get("sum_internet_bandwidth")
+    facts, count = as_object(server.get("gpu_info")), whole_number(server.get("gpu"))
+    if count is None:
+        rows.reject("gpu_count", "gpu", server.get("gpu"), sample=f"{name} {zone}")
+        return
+    memory, host_memory = positive(facts.get("gpu_memory")), positive(server.get("ram"))
+    scratch = positive(server.get("scratch_storage_max_size"))
+    bandwidth = positive(as_object(server.get("network")).get("sum_internet_bandwidth"))
     rows.offer(
         document,
         GpuRead(
             label=" ".join(str(x) for x in (facts.get("gpu_name"), server.get("mig_profile")) if x),
-            count=int(server["gpu"]),
+            count=count,
             memory_gb=gib_from_bytes(memory) if memory else None,
         ),
         sku=name,
@@ -134,11 +138,11 @@ def _add(
         availability=_STOCK.get(stock or "", "unknown"),
         flags=("end_of_service",) if server.get("end_of_service") else (),
         region=zone,
-        vcpu_count=server.get("ncpus"),
-        memory_gib=gib_from_bytes(server["ram"]) if server.get("ram") else None,
-        local_storage_gb=float(scratch) / 1e9 if scratch else None,
-        network_gbps=float(bandwidth) / 1e9 if bandwidth else None,
-        cpu_arch=server.get("arch"),
+        vcpu_count=positive(server.get("ncpus")),
+        memory_gib=gib_from_bytes(host_memory) if host_memory else None,
+        local_storage_gb=scratch / 1e9 if scratch else None,
+        network_gbps=bandwidth / 1e9 if bandwidth else None,
+        cpu_arch=str(server["arch"]) if server.get("arch") else None,
         billing_increment_s=HOUR_S if name in _HOURLY_BILLED else MINUTE_S,
     )
 

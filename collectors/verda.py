@@ -23,10 +23,11 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 from catalog.types import Availability, Document, PurchaseOption, Tenancy
-from catalog.units import decimal_of, unit_in
+from catalog.units import unit_in
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
 from collectors.json_ld import nodes_of_type
+from collectors.listing import as_object, positive, whole_number
 from collectors.readers import changed, need, need_somewhere, read_html, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -125,7 +126,7 @@ def _stock(document: Document) -> dict[str, frozenset[str]]:
         changed(document, "$", f"expected a list of locations in {document.url}")
     return {
         str(need(document, place, "location_code", kind=str)): frozenset(
-            need(document, place, "availabilities", kind=list)
+            map(str, need(document, place, "availabilities", kind=list))
         )
         for place in places
     }
@@ -135,18 +136,19 @@ def _add_type(
     rows: RowBuilder, document: Document, record: Mapping[str, Any], stock: _Stock
 ) -> set[tuple[Tenancy, str]]:
     """Every price of one type. Returns the kinds of offer that the list has priced."""
-    count = record["gpu"].get("number_of_gpus")
-    if not count:
+    gpus = record["gpu"].get("number_of_gpus")
+    if not gpus:
         return set()
     name = str(record.get("instance_type") or "")
-    if not name or decimal_of(count) is None:
-        rows.reject("record_incomplete", "instance_type" if not name else "number_of_gpus", count, sample=name)
+    count = whole_number(gpus)
+    if not name or not count:
+        rows.reject("record_incomplete", "number_of_gpus" if name else "instance_type", gpus, sample=name)
         return set()
-    total = decimal_of((record.get("gpu_memory") or {}).get("size_in_gigabytes"))
+    total = _number(record, "gpu_memory")
     gpu = GpuRead(
         label=str(record["gpu"].get("description") or record.get("name") or record.get("model") or ""),
-        count=int(count),
-        memory_gb=float(total) / int(count) if total else None,
+        count=count,
+        memory_gb=total / count if total else None,
     )
     kinds: set[tuple[Tenancy, str]] = set()
     for field, option, tenancy in _PRICES:
@@ -167,7 +169,7 @@ def _add_type(
                 purchase_option=option,
                 tenancy=tenancy,
                 region=region,
-                vcpu_count=(record.get("cpu") or {}).get("number_of_cores"),
+                vcpu_count=positive(as_object(record.get("cpu")).get("number_of_cores")),
                 memory_gib=_number(record, "memory"),
                 local_storage_gb=_number(record, "storage"),
             )
@@ -187,8 +189,7 @@ def _places(name: str, stock: _Stock, spot: bool) -> list[tuple[str, Availabilit
 
 
 def _number(record: Mapping[str, Any], field: str) -> float | None:
-    size = decimal_of((record.get(field) or {}).get("size_in_gigabytes"))
-    return float(size) if size else None
+    return positive(as_object(record.get(field)).get("size_in_gigabytes"))
 
 
 def _add_page(rows: RowBuilder, document: Document, known: set[tuple[Tenancy, str]]) -> None:
@@ -208,7 +209,7 @@ def _add_page(rows: RowBuilder, document: Document, known: set[tuple[Tenancy, st
             continue
         if " CC " in found["label"]:
             variant = "confidential"
-        specification = offer.get("priceSpecification") or {}
+        specification = as_object(offer.get("priceSpecification"))
         stated = str(specification.get("unitText") or "")
         unit = unit_in(f"per {stated}")
         if unit is None:

@@ -21,6 +21,7 @@ from catalog.types import Availability, Document
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.readers import changed, need, need_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -85,25 +86,25 @@ def _offset(document: Document) -> int:
 
 
 def _add_location(rows: RowBuilder, document: Document, location: Mapping[str, Any]) -> None:
-    specs = location.get("specs_per_node") or {}
-    model, per_node = str(specs.get("gpu_model") or ""), decimal_of(specs.get("gpu_count"))
-    if per_node is None or per_node < 1:
+    specs = as_object(location.get("specs_per_node"))
+    model, per_node = str(specs.get("gpu_model") or ""), whole_number(specs.get("gpu_count"))
+    if not per_node:
         rows.reject("gpu_count", "specs_per_node.gpu_count", specs.get("gpu_count"), sample=location.get("id"))
         return
     for network in _NETWORKS:
-        price, free = location.get(f"gpu_price_{network}"), decimal_of(location.get(f"gpu_count_{network}"))
+        price, free = location.get(f"gpu_price_{network}"), whole_number(location.get(f"gpu_count_{network}"))
         if price is None:
             continue  # a location without this network
         rows.offer(
             document,
-            GpuRead(label=model, count=int(per_node)),
-            sku=f"bare-metal-{model}-x{int(per_node)}",
-            instance_type=f"{model} x{int(per_node)} bare metal",
+            GpuRead(label=model, count=per_node),
+            sku=f"bare-metal-{model}-x{per_node}",
+            instance_type=f"{model} x{per_node} bare metal",
             price=price,
             price_scope="gpu",
             quote_kind="api_quote",
             availability=_availability(None if free is None else free >= per_node),
-            stock_count=None if free is None else int(free // per_node),
+            stock_count=None if free is None else free // per_node,
             region=str(location.get("id") or ""),
             tenancy="bare_metal",
             network_option=network,
@@ -113,28 +114,28 @@ def _add_location(rows: RowBuilder, document: Document, location: Mapping[str, A
 
 
 def _add_preset(rows: RowBuilder, document: Document, preset: Mapping[str, Any]) -> None:
-    resources = preset.get("resources") or {}
+    resources = as_object(preset.get("resources"))
     gpus = resources.get("gpus")
     if not isinstance(gpus, dict) or len(gpus) != 1:
         rows.reject("gpu_ambiguous", "resources.gpus", gpus, sample=preset.get("id"))
         return
     [(model, held)] = gpus.items()
-    count = decimal_of(held.get("count") if isinstance(held, dict) else None)
+    count = whole_number(as_object(held).get("count"))
     compute, storage = decimal_of(preset.get("compute_rate_hourly")), decimal_of(preset.get("storage_rate_hourly"))
-    if count is None or compute is None or compute <= 0 or storage is None or storage < 0:
+    if not count or compute is None or compute <= 0 or storage is None or storage < 0:
         rows.reject("not_a_price", "compute_rate_hourly", preset.get("compute_rate_hourly"), sample=preset.get("id"))
         return
     if "location_ids_with_availability" not in preset:
         changed(document, "location_ids_with_availability")
-    places = [str(place) for place in preset["location_ids_with_availability"] or []]
+    places = [str(place) for place in as_list(preset["location_ids_with_availability"])]
     shape = _shape(resources, "vcpu_count")
-    sku = f"vm-{model}-x{int(count)}-{resources.get('vcpu_count')}c-{resources.get('ram_gb')}g"
+    sku = f"vm-{model}-x{count}-{resources.get('vcpu_count')}c-{resources.get('ram_gb')}g"
     for place in places or [""]:
         rows.offer(
             document,
-            GpuRead(label=str(model), count=int(count)),
+            GpuRead(label=str(model), count=count),
             sku=sku,
-            instance_type=f"{model} x{int(count)} VM",
+            instance_type=f"{model} x{count} VM",
             price=compute + storage,
             price_scope="component",
             quote_kind="api_quote",
@@ -150,9 +151,8 @@ def _availability(can_be_had: bool | None) -> Availability:
 
 
 def _shape(specs: Mapping[str, Any], cpu: str) -> dict[str, Any]:
-    memory, disk = decimal_of(specs.get("ram_gb")), decimal_of(specs.get("storage_gb"))
     return {
-        "vcpu_count": specs.get(cpu),
-        "memory_gib": float(memory) if memory else None,
-        "local_storage_gb": float(disk) if disk else None,
+        "vcpu_count": positive(specs.get(cpu)),
+        "memory_gib": positive(specs.get("ram_gb")),
+        "local_storage_gb": positive(specs.get("storage_gb")),
     }

@@ -21,9 +21,10 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from catalog.types import Availability, Document, PurchaseOption
-from catalog.units import decimal_of, gib_from_mib
+from catalog.units import gib_from_mib
 from collectors.contract import HOUR_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.listing import as_list, as_object, positive
 from collectors.readers import need, need_somewhere, read_json
 from collectors.regions import country_of
 from collectors.rows import RowBuilder
@@ -118,7 +119,7 @@ def _regions(document: Document) -> dict[str, str]:
 
 def _next_cursor(content: Mapping[str, Any]) -> str:
     """The cursor of the next page; blank or null on the last one."""
-    return str(((content.get("meta") or {}).get("links") or {}).get("next") or "")
+    return str(as_object(as_object(content.get("meta")).get("links")).get("next") or "")
 
 
 def _check_pages(rows: RowBuilder, lists: Sequence[tuple[Document, str, list[Any]]]) -> None:
@@ -128,7 +129,7 @@ def _check_pages(rows: RowBuilder, lists: Sequence[tuple[Document, str, list[Any
         fetched = {dict(parse_qsl(urlsplit(url).query)).get("cursor", "") for _, url, _ in mine}
         if any(_next_cursor(content) not in fetched | {""} for content, _, _ in mine):
             rows.incomplete(f"{key}: a next page was named and not fetched")
-        totals = [(content.get("meta") or {}).get("total") for content, _, _ in mine]
+        totals = [as_object(content.get("meta")).get("total") for content, _, _ in mine]
         total = max((t for t in totals if isinstance(t, int)), default=0)
         count = len({str(plan.get("id")) for _, _, plans in mine for plan in plans if isinstance(plan, dict)})
         if count < total:
@@ -142,7 +143,7 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Any, places: _Places) 
     gpu = gpu_of(rows, plan)
     if gpu is None:
         return False
-    locations = [str(place) for place in plan.get("locations") or [] if place] or [""]
+    locations = [str(place) for place in as_list(plan.get("locations")) if place] or [""]
     options: tuple[tuple[PurchaseOption, str, str], ...] = (
         ("on_demand", "hourly_cost", "deploy_ondemand"),
         ("spot", "hourly_cost_preemptible", "deploy_preemptible"),
@@ -152,7 +153,7 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Any, places: _Places) 
         if option == "spot" and (allowed is False or not plan.get(price_field)):
             continue  # 0 is how the list writes "not sold as preemptible"
         for region in locations:
-            local = (plan.get("location_cost") or {}).get(region) or {}
+            local = as_object(as_object(plan.get("location_cost")).get(region))
             rows.offer(
                 document,
                 gpu,
@@ -179,9 +180,9 @@ def _availability(plan: str, region: str, allowed: object, places: _Places) -> A
 
 
 def _shape(plan: Mapping[str, Any]) -> dict[str, Any]:
-    ram, disk = decimal_of(plan.get("ram")), decimal_of(plan.get("disk"))
+    ram, disk = positive(plan.get("ram")), positive(plan.get("disk"))
     return {
-        "vcpu_count": plan.get("vcpu_count") or plan.get("cpu_threads"),
+        "vcpu_count": positive(plan.get("vcpu_count")) or positive(plan.get("cpu_threads")),
         "memory_gib": gib_from_mib(ram) if ram else None,
-        "local_storage_gb": float(disk) * int(plan.get("disk_count") or 1) if disk else None,
+        "local_storage_gb": disk * (positive(plan.get("disk_count")) or 1) if disk else None,
     }

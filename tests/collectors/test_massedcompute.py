@@ -49,7 +49,7 @@ def test_the_price_is_of_the_machine_and_its_dollar_sign_single(page):
 def test_the_nvlink_twin_is_another_offer(page):
     found = rows(page)
     assert found["H200 NVL (141GB) NVLink-x4"].offer.gpu_interconnect == "nvlink"
-    assert found["H200 NVL (141GB)-x1"].offer.gpu_interconnect == "unknown"
+    assert found["H200 NVL (141GB)-x1"].offer.gpu_interconnect == "none"
     assert {r.offer.gpu for key, r in found.items() if key.startswith("H200")} == {"h200-nvl-141gb"}
 
 

@@ -191,7 +191,8 @@ documents = [
 ]
 del body
 rows = Ovh().parse(documents).rows
-print(len(documents[0].body), len(rows), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(documents[0].body), len(rows), peak // 1024 if sys.platform == "darwin" else peak)
 """
 
 
