@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from planner.attention import CACHE_BYTES, CacheGroup
-from planner.estimate import estimate
-from planner.request import SERVING, Request
+from planner.request import MEDIA, SERVING, Request
 from planner.serving import ServingFit, fit_serving
 from planner.serving_request import Prepared, prepare
 from planner.speed import bandwidth_efficiency, coefficients, decode_terms_ms, fixed_us, touched_share
@@ -23,13 +20,17 @@ _RULES: dict[str, str] = {
 def explain_lines(request: Request) -> list[str]:
     """The lines for one request, in the order of the computation.
 
-    Serving is explained term by term; other workloads by the parts of their answer.
-
     Raises:
         RequestError: as `planner.estimate.estimate`.
     """
+    if request.workload in MEDIA:
+        from planner.media_explain import explain_media
+
+        return explain_media(request)
     if request.workload not in SERVING:
-        return _parts(estimate(request))
+        from planner.training_explain import explain_training
+
+        return explain_training(request)
     ready = prepare(request)
     fit = fit_serving(ready.spec, ready.gpu, ready.layout, ready.case)
     return [
@@ -38,12 +39,6 @@ def explain_lines(request: Request) -> list[str]:
         *_memory_lines(ready, fit),
         *_speed_lines(ready, fit),
     ]
-
-
-def _parts(answer: dict[str, Any]) -> list[str]:
-    lines = [f"{name} = {value:.3f}" for name, value in answer["breakdown"].items() if isinstance(value, int | float)]
-    total = answer["required_gib_per_gpu"]
-    return [*lines, f"required = {total:.3f} GiB per GPU: the sum of the parts"]
 
 
 def _weight_lines(ready: Prepared, fit: ServingFit) -> list[str]:
@@ -124,7 +119,7 @@ def _speed_lines(ready: Prepared, fit: ServingFit) -> list[str]:
     return [
         f"decode step of {batch:.0f} sequence(s) [coefficients and sources: data/speed.csv]",
         f"  fixed: {fixed_us(inputs, batch / inputs.pp, k) / 1e3:.3f} ms over {inputs.layers} layers",
-        f"  weights: {inputs.stream_bytes / GIB:.3f} GiB; experts: {touched:.0%} of {inputs.expert_bytes / GIB:.3f} GiB",
+        f"  weights: {inputs.stream_bytes / GIB:.3f} GiB, experts {touched:.0%} of {inputs.expert_bytes / GIB:.3f} GiB",
         f"  read with the cache at {rate:.0f} of {inputs.bandwidth_gb_s:.0f} GB/s: {terms['bandwidth']:.3f} ms",
         f"  arithmetic beyond that: {terms['compute']:.3f} ms at {inputs.gemm_tflops:.0f} TFLOPS peak",
         f"  all-reduce: {terms['interconnect']:.3f} ms over {link.kind}, as {link.system} [data/allreduce_us.csv]",

@@ -26,7 +26,7 @@ from planner.serving_memory import (
     memory_of,
     whole_token_bytes,
 )
-from planner.speed import Speed, SpeedInputs, decode_terms_ms, serve_speed
+from planner.speed import Speed, SpeedInputs, decode_terms_ms, prefill_terms_ms, serve_speed
 from planner.weights import GIB, WeightFormat, WeightPlan, plan_weights, weight_format
 
 # The model's error band: a verdict closer to the limit than this is `tight`.
@@ -359,7 +359,10 @@ def _bottleneck(inputs: SpeedInputs, speed: Speed | None, case: ServingCase, ver
     if verdict == "no" or speed is None:
         return "capacity"
     terms = decode_terms_ms(inputs, speed.running / inputs.dp, case.input_tokens + case.output_tokens / 2)
-    terms["compute"] += max(0.0, speed.tpot_ms - speed.step_ms)
+    arithmetic, reduced, _ = prefill_terms_ms(inputs, case.input_tokens, case.input_tokens * case.prefix_cache_share)
+    blocked = max(0.0, speed.tpot_ms - speed.step_ms) / (arithmetic + reduced)
+    terms["compute"] += blocked * arithmetic
+    terms["interconnect"] += blocked * reduced
     return max(("bandwidth", "compute", "interconnect"), key=lambda name: terms[name])
 
 

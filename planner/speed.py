@@ -186,6 +186,13 @@ def _decode_allreduce_us(inputs: SpeedInputs, batch: float) -> float:
 
 def prefill_ms(inputs: SpeedInputs, tokens: float, cached: float = 0.0, k: Coefficients | None = None) -> float:
     """Milliseconds to process one prompt of `tokens`, of which `cached` tokens are already in the prefix cache."""
+    return sum(prefill_terms_ms(inputs, tokens, cached, k))
+
+
+def prefill_terms_ms(
+    inputs: SpeedInputs, tokens: float, cached: float = 0.0, k: Coefficients | None = None
+) -> tuple[float, float, float]:
+    """The parts of `prefill_ms`: arithmetic (with the weights read beside it), all-reduce, fixed cost."""
     k = k or coefficients()
     fresh = max(1.0, tokens - cached)
     share = inputs.expert_share
@@ -205,7 +212,7 @@ def prefill_ms(inputs: SpeedInputs, tokens: float, cached: float = 0.0, k: Coeff
         size = fresh / chunks * inputs.hidden
         reduce_us = chunks * rounds * allreduce_us(inputs.link, inputs.engine, world, size, nodes=inputs.nodes)
     fixed = k["prefill_layer_us"] * (inputs.layers + inputs.moe_layers) * k[f"engine_{inputs.engine}"] * chunks
-    return math.hypot(arithmetic, weights * chunks) + reduce_us * k["prefill_allreduce"] / 1e3 + fixed / 1e3
+    return math.hypot(arithmetic, weights * chunks), reduce_us * k["prefill_allreduce"] / 1e3, fixed / 1e3
 
 
 def _pipeline_share(inputs: SpeedInputs, fresh: float) -> float:

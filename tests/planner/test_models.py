@@ -1,0 +1,133 @@
+"""Model facts from ids, aliases, configurations and plain dimensions."""
+
+import json
+
+import pytest
+
+from planner.models import known_models, model_spec
+from planner.request import RequestError, parse_request
+
+
+def spec(**keys):
+    return model_spec(parse_request({"workload": "serve", **keys}))
+
+
+def test_every_known_model_explains_its_parameters():
+    for model in known_models().values():
+        assert model.budget.total() / 1e9 == pytest.approx(model.params_b)
+        assert model.active_params_b <= model.params_b * 1.001
+        assert model.cache, model.model_id
+        assert all(value >= 0 for value in (model.budget.attention, model.budget.experts, model.budget.tower))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("meta-llama/llama-3.1-70b-instruct", "meta-llama/Llama-3.1-70B-Instruct"),
+        ("Llama-3.1-8B", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("gemma-3-27b", "google/gemma-3-27b-it"),
+        ("DeepSeek-V3", "deepseek-ai/DeepSeek-V3"),
+        ("deepseek-v3.2", "deepseek-ai/DeepSeek-V3.2"),
+        ("GPT-OSS-120B", "openai/gpt-oss-120b"),
+    ],
+)
+def test_ids_in_any_case_and_short_names(name, expected):
+    assert spec(model=name).model_id == expected
+
+
+def test_an_unknown_id_names_the_nearest():
+    with pytest.raises(RequestError) as caught:
+        spec(model="meta-llama/Llama-3.1-70B-Instrct")
+    assert caught.value.code == "unknown_model"
+    assert "meta-llama/Llama-3.1-70B-Instruct" in caught.value.suggestions
+
+
+def test_plain_dimensions_fill_and_override():
+    assert spec(model="Qwen/Qwen3-8B", layers=18).layers == 18
+    gpt = spec(
+        params_b=1.56, layers=48, hidden=1600, heads=25, kv_heads=25, head_dim=64, vocab=50257, intermediate=6400
+    )
+    assert gpt.gated_mlp is False
+    assert gpt.tie_embeddings is True
+
+
+def test_total_and_active_parameters_make_a_mixture_of_experts():
+    model = spec(params_b=16, active_params_b=2.8, layers=27, hidden=2048, heads=16, intermediate=10944, vocab=102400)
+    assert model.is_moe
+    assert 0 < model.expert_share < 0.25
+
+
+def test_size_alone_gives_the_usual_shape():
+    model = spec(params_b=7)
+    assert model.params_b == pytest.approx(7)
+    assert 25 <= model.layers <= 40
+
+
+def test_no_model_is_an_error():
+    with pytest.raises(RequestError, match="needs a model"):
+        spec()
+
+
+def test_a_nested_text_configuration_and_its_tower():
+    text = {
+        "num_hidden_layers": 64,
+        "hidden_size": 5120,
+        "num_attention_heads": 40,
+        "num_key_value_heads": 8,
+        "intermediate_size": 27648,
+        "vocab_size": 152064,
+    }
+    model = spec(model={"model_type": "vl", "text_config": text, "vision_config": {"depth": 32}, "params_b": 33.5})
+    assert model.layers == 64
+    assert model.has_tower
+    assert model.budget.tower > 0.5e9
+
+
+@pytest.mark.parametrize(
+    ("quantization", "expected"),
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8"),
+        ({"quant_method": "awq", "bits": 4}, "awq"),
+        ({"quant_method": "gptq", "bits": 8}, "int8"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4"),
+        ({"quant_method": "mxfp4"}, "mxfp4"),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {"g": {"weights": {"num_bits": 4, "group_size": 32}}},
+            },
+            "int4-g32",
+        ),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}}},
+            },
+            "fp8",
+        ),
+    ],
+)
+def test_the_checkpoint_says_its_own_format(quantization, expected):
+    config = {
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "vocab_size": 100,
+        "quantization_config": quantization,
+    }
+    assert spec(model=config).native_format == expected
+
+
+def test_a_local_folder(tmp_path):
+    (tmp_path / "config.json").write_text(
+        json.dumps({"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100})
+    )
+    assert spec(model=str(tmp_path)).layers == 2
+
+
+def test_a_file_that_is_none(tmp_path):
+    broken = tmp_path / "model.gguf"
+    broken.write_bytes(b"not a model")
+    with pytest.raises(RequestError) as caught:
+        spec(model=str(broken))
+    assert caught.value.code == "unreadable_model"

@@ -1,0 +1,109 @@
+"""The answer object, its assumptions and its errors."""
+
+import json
+
+import pytest
+
+from planner.estimate import estimate_line
+from planner.explain import explain_lines
+from planner.request import parse_request
+
+KEYS = {
+    "workload", "model", "gpu", "gpus", "starts", "verdict", "required_gib_per_gpu", "usable_gib_per_gpu",
+    "headroom_gib_per_gpu", "breakdown", "bottleneck", "confidence", "assumptions", "reasons", "weights_gib_per_gpu",
+    "kv_bytes_per_token", "kv_cache_gib_per_gpu", "kv_cache_tokens", "max_context", "max_concurrency", "tpot_ms",
+    "ttft_ms", "output_tokens_s", "output_tokens_s_per_gpu",
+}  # fmt: skip
+PLAIN = {"workload": "serve", "model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "h100-sxm-80gb"}
+
+
+def test_keys_and_json():
+    got = estimate_line({**PLAIN, "id": "x1"})
+    assert got.keys() >= KEYS
+    assert got["id"] == "x1"
+    assert json.loads(json.dumps(got)) == got
+    parts = sum(got["breakdown"].values())
+    assert parts == pytest.approx(got["required_gib_per_gpu"], rel=1e-3)
+    assert got["usable_gib_per_gpu"] - got["required_gib_per_gpu"] == pytest.approx(
+        got["headroom_gib_per_gpu"], rel=1e-2
+    )
+
+
+def test_defaults_are_echoed():
+    said = " ".join(estimate_line(PLAIN)["assumptions"])
+    for word in ("context 8192", "concurrency 1", "input_tokens 6144, output_tokens 2048", "vllm", "kv_cache bf16"):
+        assert word in said
+
+
+def test_batch_answers_as_serve_does():
+    serve, batch = estimate_line(PLAIN), estimate_line({**PLAIN, "workload": "batch"})
+    assert batch["output_tokens_s"] == serve["output_tokens_s"]
+    assert batch["workload"] == "batch"
+
+
+def test_a_family_is_planned_on_the_least_of_its_kin():
+    family = estimate_line({**PLAIN, "gpu": "h100"})
+    assert family["gpu"] == "h100"
+    assert any("h100-pcie-80gb" in line and "h100-sxm-80gb" in line for line in family["assumptions"])
+    assert family["confidence"] == "low"
+    for gpu in ("h100-pcie-80gb", "h100-sxm-80gb", "h100-nvl-94gb"):
+        assert family["output_tokens_s"] <= estimate_line({**PLAIN, "gpu": gpu})["output_tokens_s"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [
+        ({"gpu": None}, "missing_key"),
+        ({"gpu": "h1000-sxm"}, "unknown_gpu"),
+        ({"model": "Qwen/Qwen9-1000B"}, "unknown_model"),
+        ({"weights": "fp7"}, "unknown_format"),
+        ({"kv_cache": "fp7"}, "unknown_kv_cache"),
+        ({"gpus": 4, "tp": 3}, "inconsistent_layout"),
+        ({"contxt": 4096}, "unknown_key"),
+    ],
+)
+def test_faults_come_back_inline(keys, code):
+    got = estimate_line({**PLAIN, **keys, "id": 7})
+    assert got["id"] == 7
+    assert got["error"]["code"] == code
+    assert got["error"]["message"]
+
+
+def test_illegal_and_unsupported_are_answers_not_faults():
+    split = estimate_line({**PLAIN, "gpus": 3, "tp": 3})
+    assert (split["starts"], split["verdict"]) == (False, "no")
+    assert split["reasons"][0]["code"] == "split_illegal"
+    assert split["tpot_ms"] is None
+    fp8 = estimate_line({**PLAIN, "gpu": "v100-sxm-32gb", "weights": "fp8"})
+    assert fp8["reasons"][0]["code"] == "unsupported_format"
+    assert fp8["reasons"][0]["values"]["nearest"]
+
+
+def test_fall_backs_are_named():
+    assert any(
+        "fp16" in line for line in estimate_line({**PLAIN, "gpu": "v100-sxm-32gb", "weights": "bf16"})["assumptions"]
+    )
+    assert any(
+        "weight-only" in line for line in estimate_line({**PLAIN, "gpu": "a100", "weights": "fp8"})["assumptions"]
+    )
+
+
+def test_adapters_take_memory():
+    plain, adapted = estimate_line(PLAIN), estimate_line({**PLAIN, "lora_adapters": 8, "lora_rank": 64})
+    assert adapted["breakdown"]["lora_gib"] > 1
+    assert adapted["kv_cache_tokens"] < plain["kv_cache_tokens"]
+
+
+def test_the_explanation_shows_the_arithmetic_of_the_answer():
+    request = {**PLAIN, "concurrency": 4}
+    got = estimate_line(request)
+    text = "\n".join(explain_lines(parse_request(request)))
+    assert f"= {got['required_gib_per_gpu']:.3f} GiB" in text
+    assert f"{got['kv_bytes_per_token']:.0f} bytes a token" in text
+    for part in ("weights:", "cache:", "graphs:", "decode step", "prefill of", "data/speed.csv"):
+        assert part in text
+
+
+def test_the_explanation_of_what_cannot_be_built_has_no_speed():
+    text = "\n".join(explain_lines(parse_request({**PLAIN, "gpus": 3, "tp": 3})))
+    assert "speed: not computed" in text
