@@ -9,6 +9,7 @@ from planner.candidates import Candidates, Shape, shape_of
 from planner.desk import Desk
 from planner.options import WorkloadPlanner
 from planner.plan_serving import ServingPlanner, smaller_formats
+from planner.policy import DAYS_PER_MONTH
 from planner.ranking import Plan
 from planner.reasons import reason
 from planner.rejections import RuledOut
@@ -40,7 +41,7 @@ def _split(aside: list[Plan]) -> list[Plan]:
 
 
 def _saved(best: Plan | None, plan: Plan) -> float | None:
-    return float(best.total - plan.total) if best is not None else None
+    return round(best.total - plan.total, 2) if best is not None else None
 
 
 def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan | None) -> Iterator[Plan]:
@@ -54,10 +55,11 @@ def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan
         changes += [{"weights": name} for name in smaller_formats(current.weights)[:3]]
     if request.kv_cache in {None, "auto"} and current.kv_cache in {"bf16", "fp16"}:
         changes.append({"kv_cache": "fp8"})
+    shapes = _cheaper_shapes(desk, found, best)
     shown = 0
     cheapest = best
     for change in changes:
-        plan = _cheapest_with(desk, found.open, planner, change)
+        plan = _cheapest_with(desk, shapes, planner, change)
         if plan is None or (cheapest is not None and plan.total >= cheapest.total and change.keys() == {"weights"}):
             continue
         if best is not None and plan.total >= best.total:
@@ -77,10 +79,19 @@ def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan
             return
 
 
+def _cheaper_shapes(desk: Desk, found: Candidates, best: Plan | None) -> list[Shape]:
+    """Shapes that one instance of could cost less than the best plan: the others cannot be a cheaper alternative."""
+    if best is None:
+        return found.open
+    hours = desk.ask.policy.hours_per_day * DAYS_PER_MONTH if best.hours is None else 0.0
+    return [shape for shape in found.open if found.lowest_usd_hour[shape.key] * hours < best.total]
+
+
 def _cheapest_with(desk: Desk, shapes: list[Shape], planner: ServingPlanner, change: dict[str, str]) -> Plan | None:
     """The best single-GPU plan under one change of the request."""
     try:
-        variant = ServingPlanner(replace(planner.request, **change), planner.policy)  # type: ignore[arg-type]
+        request = replace(planner.request, **change)  # type: ignore[arg-type]
+        variant = ServingPlanner(request, planner.policy, splits=False)
         options = [o for shape in shapes for o in variant.options(shape).options if not o.split and o.meets]
     except RequestError:
         return None
@@ -113,7 +124,7 @@ def break_even(plan: Plan, on_demand: Plan | None) -> list[dict[str, object]]:
     if on_demand is None or not plan.offer["commitment_days"] or on_demand.total <= 0:
         return []
     months = plan.offer["commitment_days"] * 24 / 730
-    even = float(plan.total) * months / float(on_demand.total)
+    even = plan.total * months / on_demand.total
     return [
         reason(
             "commitment_break_even",

@@ -81,6 +81,7 @@ class Candidates:
     stale: list[Shape] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
     offer_counts: Counter[str] = field(default_factory=Counter)
+    lowest_usd_hour: dict[str, float] = field(default_factory=dict)
     sold_out: list[dict[str, Any]] = field(default_factory=list)
     too_long: list[dict[str, Any]] = field(default_factory=list)
     total: int = 0
@@ -115,6 +116,8 @@ def collect(rows: Iterable[Mapping[str, Any]], policy: Policy) -> Candidates:
         else:
             open_keys.setdefault(shape.key, shape)
             found.offer_counts[shape.key] += row["offer_count"]
+            lowest = found.lowest_usd_hour.get(shape.key, row["min_price_usd_hour"])
+            found.lowest_usd_hour[shape.key] = min(lowest, row["min_price_usd_hour"])
     found.open = list(open_keys.values())
     found.stale = list(stale_keys.values())
     return found

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from planner.cost_extras import Surcharges, address_lines, egress_lines, meter_lines, storage_lines
-from planner.cost_lines import Cost, CostLine, exact, line
+from planner.cost_lines import Charge, Cost, cost_of
 from planner.cost_spot import Interruptions
 from planner.cost_start import ColdStart, rounded_up_s
 from planner.reasons import Reason, reason
 
 _HOURS_PER_DAY = 24
-_MONTH = Decimal(730)
+_MONTH_H = 730.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +56,11 @@ def price(offer: Mapping[str, Any], usage: Usage, table: Surcharges) -> Priced:
         table: the catalog's surcharges.
     """
     compute, warnings = _compute_lines(offer, usage)
-    hours = sum((item.quantity for item in compute), Decimal(0))
+    hours = sum(charge.quantity for charge in compute)
     meters, assumed = meter_lines(table, offer, hours)
     if assumed:
         warnings.append(reason("meters_assumed"))
-    elapsed = _MONTH if usage.monthly else Decimal(str(usage.hours * (1 + _overhead(usage))))
+    elapsed = _MONTH_H if usage.monthly else usage.hours * (1 + _overhead(usage))
     stored, notes, refusal = storage_lines(
         table,
         offer if usage.disk_survives else {**offer, "local_storage_gb": None},
@@ -72,24 +71,24 @@ def price(offer: Mapping[str, Any], usage: Usage, table: Surcharges) -> Priced:
     )
     out, egress_notes = egress_lines(table, offer, usage.egress_gb)
     addresses = address_lines(table, offer, usage.instances, elapsed) if usage.addresses else []
-    lines = (*compute, *meters, *addresses, *stored, *out)
-    return Priced(Cost(lines), (*warnings, *notes, *egress_notes), refusal)
+    cost = cost_of((*compute, *meters, *addresses, *stored, *out))
+    return Priced(cost, (*warnings, *notes, *egress_notes), refusal)
 
 
 def _overhead(usage: Usage) -> float:
     return usage.interruptions.overhead if usage.interruptions else 0.0
 
 
-def _compute_lines(offer: Mapping[str, Any], usage: Usage) -> tuple[list[CostLine], list[Reason]]:
-    unit_price = exact(offer["price_usd_hour"])
+def _compute_lines(offer: Mapping[str, Any], usage: Usage) -> tuple[list[Charge], list[Reason]]:
+    unit_price = float(offer["price_usd_hour"])
     source = str(offer["source_url"] or offer["provider"])
     instances = usage.instances
-    lines: list[CostLine] = []
+    lines: list[Charge] = []
     warnings: list[Reason] = []
 
     def add(kind: str, hours: float) -> None:
         if hours > 1e-9:
-            lines.append(line(kind, hours * instances, "instance_hour", unit_price, source))
+            lines.append(Charge(kind, hours * instances, "instance_hour", unit_price, source))
 
     add("compute", usage.hours)
     repeated = usage.hours * _overhead(usage)
@@ -112,5 +111,5 @@ def _compute_lines(offer: Mapping[str, Any], usage: Usage) -> tuple[list[CostLin
 def _idle_commitment(offer: Mapping[str, Any], usage: Usage, used_h: float) -> float:
     """Hours that a reservation bills without use: the rest of the month, or of the shortest term for a job."""
     if usage.monthly:
-        return max(0.0, float(_MONTH) - used_h)
+        return max(0.0, _MONTH_H - used_h)
     return max(0.0, float(offer["commitment_days"]) * _HOURS_PER_DAY - used_h)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
-from planner.cost_lines import CostLine, exact, line
+from planner.cost_lines import Charge
 from planner.cost_rates import rate
 from planner.reasons import Reason, reason
 
-HOURS_PER_MONTH = Decimal(730)
+HOURS_PER_MONTH = 730.0
+_GB_PER_UNIT = {"gb": 1.0, "gib": 2**30 / 1e9, "tb": 1000.0}
 Meter = Mapping[str, Any]
 
 
@@ -45,9 +46,9 @@ def storage_lines(
     *,
     need_gb: float,
     instances: int,
-    hours: Decimal,
+    hours: float,
     shared: bool,
-) -> tuple[list[CostLine], list[Reason], Reason | None]:
+) -> tuple[list[Charge], list[Reason], Reason | None]:
     """Disk for weights and data: included where the instance's own disk holds it, else a volume for `hours`.
 
     Args:
@@ -66,75 +67,65 @@ def storage_lines(
     local = offer["local_storage_gb"]
     copies = 1 if shared else instances
     if local is not None and local * (instances if shared else 1) >= need_gb:
-        return [line("block_storage", need_gb * copies, "gb_month", 0, "included disk")], [], None
+        return [Charge("block_storage", need_gb * copies, "gb_month", 0.0, "included disk")], [], None
     meter = table.find(offer["provider"], "block_storage", offer["region"])
     if meter is None:
         if local is not None and offer["tenancy"] != "serverless":
             return [], [], reason("disk_too_small", need_gb=need_gb, disk_gb=local)
         return [], [reason("storage_price_unknown", need_gb=need_gb * copies)], None
-    billable = max(Decimal(str(need_gb)) * copies - Decimal(meter["included_quantity"] or 0), Decimal(0))
+    billable = max(need_gb * copies - float(meter["included_quantity"] or 0), 0.0)
     months = hours / HOURS_PER_MONTH
-    return [line("block_storage", billable * months, "gb_month", meter["price_usd"], _source(meter))], [], None
+    return [Charge("block_storage", billable * months, "gb_month", meter["price_usd"], _source(meter))], [], None
 
 
 def egress_lines(
     table: Surcharges, offer: Mapping[str, Any], egress_gb: float | None
-) -> tuple[list[CostLine], list[Reason]]:
+) -> tuple[list[Charge], list[Reason]]:
     """Traffic beyond what is included, at the price of each tier."""
     if not egress_gb:
         return [], []
     meter = table.find(offer["provider"], "egress", offer["region"])
     if meter is None:
         return [], [reason("egress_price_unknown", egress_gb=egress_gb)]
-    per_gb = {"gb": Decimal(1), "gib": Decimal(2**30) / Decimal(10**9), "tb": Decimal(1000)}.get(meter["unit"])
-    if per_gb is None:
+    gb_per_unit = _GB_PER_UNIT.get(meter["unit"])
+    if gb_per_unit is None:
         return [], [reason("egress_price_unknown", egress_gb=egress_gb)]
-    billable = max(Decimal(str(egress_gb)) / per_gb - Decimal(meter["included_quantity"] or 0), Decimal(0))
-    unit = meter["unit"]
-    return [line("egress", amount, unit, price, _source(meter)) for amount, price in _tiered(meter, billable)], []
+    billable = max(egress_gb / gb_per_unit - float(meter["included_quantity"] or 0), 0.0)
+    unit, source = meter["unit"], _source(meter)
+    return [Charge("egress", amount, unit, price, source) for amount, price in tiered(meter, billable)], []
 
 
-def _tiered(meter: Meter, amount: Decimal) -> list[tuple[Decimal, Decimal]]:
-    """Split an amount over the tiers; tier prices are in the meter's own currency."""
-    usd = exact(meter["price_usd"])
+def tiered(meter: Meter, amount: float) -> list[tuple[float, float]]:
+    """Split an amount over the tiers of a meter: (quantity, US dollars each). Tier prices are in its own currency."""
+    usd = float(meter["price_usd"])
     tiers = sorted(meter["tiers"] or [], key=lambda t: t["from_quantity"])
     if not tiers:
         return [(amount, usd)]
-    native = Decimal(meter["price"])
-    to_usd = Decimal(str(meter["price_usd"])) / native if native else _rate_of_free(meter)
-    starts = [Decimal(t["from_quantity"]) for t in tiers]
-    prices = [Decimal(t["price"]) * to_usd for t in tiers]
+    to_usd = usd / float(meter["price"]) if meter["price"] else 1.0
+    starts = [float(t["from_quantity"]) for t in tiers]
+    prices = [float(t["price"]) * to_usd for t in tiers]
     if starts[0] > 0:
-        starts, prices = [Decimal(0), *starts], [usd, *prices]
-    parts: list[tuple[Decimal, Decimal]] = []
-    for index, start in enumerate(starts):
-        end = starts[index + 1] if index + 1 < len(starts) else None
-        part = (amount if end is None else min(amount, end)) - start
-        if part > 0:
-            parts.append((part, prices[index]))
-    return parts
+        starts, prices = [0.0, *starts], [usd, *prices]
+    ends = [*starts[1:], math.inf]
+    parts = zip(starts, ends, prices, strict=True)
+    return [(min(amount, end) - start, price) for start, end, price in parts if amount > start]
 
 
-def _rate_of_free(meter: Meter) -> Decimal:
-    """The exchange rate of a meter whose first price is zero: only known for dollars."""
-    return Decimal(1) if meter["currency"] == "USD" else Decimal(str(meter.get("usd_per_unit") or 1))
-
-
-def address_lines(table: Surcharges, offer: Mapping[str, Any], instances: int, hours: Decimal) -> list[CostLine]:
+def address_lines(table: Surcharges, offer: Mapping[str, Any], instances: int, hours: float) -> list[Charge]:
     """One public IPv4 address for each instance that answers users."""
     meter = table.find(offer["provider"], "public_ipv4", offer["region"])
     if meter is None or not meter["price_usd"]:
         return []
     months = hours / HOURS_PER_MONTH
     quantity = months * instances if meter["unit"].endswith("month") else hours * instances
-    return [line("public_ipv4", quantity, f"address_{meter['unit']}", meter["price_usd"], _source(meter))]
+    return [Charge("public_ipv4", quantity, f"address_{meter['unit']}", meter["price_usd"], _source(meter))]
 
 
-def meter_lines(table: Surcharges, offer: Mapping[str, Any], instance_hours: Decimal) -> tuple[list[CostLine], bool]:
+def meter_lines(table: Surcharges, offer: Mapping[str, Any], instance_hours: float) -> tuple[list[Charge], bool]:
     """CPU and memory of a serverless offer whose provider bills them apart; True where sizes were assumed."""
     if offer["tenancy"] != "serverless":
         return [], False
-    lines: list[CostLine] = []
+    lines: list[Charge] = []
     assumed = False
     for kind, unit, column, default in (
         ("cpu", "core_hour", "vcpu_count", "serverless_cores"),
@@ -146,7 +137,7 @@ def meter_lines(table: Surcharges, offer: Mapping[str, Any], instance_hours: Dec
         size = offer[column]
         if size is None:
             size, assumed = rate(default) * offer["gpu_count"], True
-        lines.append(line(kind, Decimal(str(size)) * instance_hours, unit, meter["price_usd"], _source(meter)))
+        lines.append(Charge(kind, float(size) * instance_hours, unit, meter["price_usd"], _source(meter)))
     return lines, assumed
 
 

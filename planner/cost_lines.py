@@ -1,16 +1,29 @@
-"""Cost lines: exact decimals, rounded line by line and summed afterwards, so that the lines always make the total."""
+"""Cost lines: exact decimals, rounded line by line and summed afterwards, so that the lines always make the total.
+
+Thousands of offers are compared by floating-point charges; only the plans that are shown get their exact lines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 MICRO = Decimal("0.000001")
 _NANO = Decimal("0.000000001")
 STORAGE_KINDS = frozenset({"block_storage"})
 EGRESS_KINDS = frozenset({"egress"})
+
+
+class Charge(NamedTuple):
+    """`quantity` of `unit` at `unit_price_usd` each, not yet rounded."""
+
+    kind: str
+    quantity: float
+    unit: str
+    unit_price_usd: float
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +40,36 @@ class CostLine:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """All lines of a plan. compute is everything that is neither storage nor egress."""
+    """All charges of a plan. `approximate` is their sum in floating point, for comparing; `exact` has the lines."""
+
+    charges: tuple[Charge, ...]
+    approximate: float
+
+    def exact(self) -> ExactCost:
+        """The lines and sums as they are shown."""
+        return ExactCost(tuple(_line(charge) for charge in self.charges))
+
+
+@dataclass(frozen=True, slots=True)
+class ExactCost:
+    """Exact lines. compute is everything that is neither storage nor egress."""
 
     lines: tuple[CostLine, ...]
 
     @property
     def total(self) -> Decimal:
         """The sum of all lines."""
-        return total_of(self.lines)
+        return _sum(self.lines)
 
     @property
     def storage(self) -> Decimal:
         """Volumes for weights, checkpoints and data."""
-        return total_of(line for line in self.lines if line.kind in STORAGE_KINDS)
+        return _sum(line for line in self.lines if line.kind in STORAGE_KINDS)
 
     @property
     def egress(self) -> Decimal:
         """Traffic out of the provider's network."""
-        return total_of(line for line in self.lines if line.kind in EGRESS_KINDS)
+        return _sum(line for line in self.lines if line.kind in EGRESS_KINDS)
 
     @property
     def compute(self) -> Decimal:
@@ -52,21 +77,22 @@ class Cost:
         return self.total - self.storage - self.egress
 
 
-def exact(value: float | Decimal | str) -> Decimal:
-    """A decimal of at most nine places: a price per hour that came through floating point, as it was meant."""
-    return Decimal(str(value)).quantize(_NANO, ROUND_HALF_UP).normalize()
+def cost_of(charges: Iterable[Charge]) -> Cost:
+    """The cost of some charges."""
+    kept = tuple(charges)
+    return Cost(kept, sum(charge.quantity * charge.unit_price_usd for charge in kept))
 
 
-def line(kind: str, quantity: float | Decimal, unit: str, unit_price_usd: float | Decimal, source: str) -> CostLine:
-    """One line; the quantity is rounded to six places before it is multiplied."""
-    amount = Decimal(str(quantity)).quantize(MICRO, ROUND_HALF_UP)
-    price = exact(unit_price_usd)
-    return CostLine(kind, amount, unit, price, (amount * price).quantize(MICRO, ROUND_HALF_UP), source)
+def _line(charge: Charge) -> CostLine:
+    """The exact line: quantity to six places, price to nine (it came through floating point), product to six."""
+    quantity = Decimal(str(charge.quantity)).quantize(MICRO, ROUND_HALF_UP)
+    price = Decimal(str(charge.unit_price_usd)).quantize(_NANO, ROUND_HALF_UP).normalize()
+    cost = (quantity * price).quantize(MICRO, ROUND_HALF_UP)
+    return CostLine(charge.kind, quantity, charge.unit, price, cost, charge.source)
 
 
-def total_of(lines: Iterable[CostLine]) -> Decimal:
-    """The exact sum."""
-    return sum((item.cost_usd for item in lines), Decimal(0))
+def _sum(lines: Iterable[CostLine]) -> Decimal:
+    return sum((line.cost_usd for line in lines), Decimal(0))
 
 
 def line_dict(item: CostLine) -> dict[str, Any]:

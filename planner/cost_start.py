@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,14 +37,19 @@ def cold_start(row: Mapping[str, Any], weights_gb: float) -> ColdStart:
     boot as the offer or provider states, else a documented figure of its kind; the image is cached by serverless
     platforms; weights stream from a volume or object store at one measured rate.
     """
-    habit = start_habit(row["provider"])
-    name = _boot_name(row["tenancy"])
+    return _cold_start(row["provider"], row["tenancy"], row["boot_time_s"], weights_gb)
+
+
+@functools.lru_cache(maxsize=4096)
+def _cold_start(provider: str, tenancy: str, boot_time_s: float | None, weights_gb: float) -> ColdStart:
+    habit = start_habit(provider)
+    name = _boot_name(tenancy)
     boot_s, source = float(rate(name)), rate_source(name)
     if habit.boot_s is not None:
         boot_s, source = habit.boot_s, habit.source
-    if row["boot_time_s"] is not None:
-        boot_s, source = float(row["boot_time_s"]), "offer"
-    image_s = 0.0 if row["tenancy"] == "serverless" else float(rate("image_gb") / rate("image_gb_s"))
+    if boot_time_s is not None:
+        boot_s, source = float(boot_time_s), "offer"
+    image_s = 0.0 if tenancy == "serverless" else float(rate("image_gb") / rate("image_gb_s"))
     load_s = weights_gb / float(rate("load_gb_s"))
     billed = load_s + (boot_s if habit.boot_billed else 0.0) + (image_s if habit.image_billed else 0.0)
     return ColdStart(boot_s, image_s, load_s, billed, source)

@@ -128,7 +128,7 @@ def _limit_broken(plan: Plan, policy: Policy) -> tuple[Reason | None, float]:
     if policy.deadline_h is not None and plan.hours is not None and plan.hours > policy.deadline_h:
         why = reason("deadline_missed", hours=round(plan.hours, 2), deadline_h=policy.deadline_h)
         return why, plan.hours / policy.deadline_h
-    total = float(plan.total)
+    total = plan.total
     if policy.budget_usd is not None and total > policy.budget_usd:
         return reason(
             "over_budget", cost_total_usd=round(total, 2), budget_usd=policy.budget_usd

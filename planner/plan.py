@@ -10,10 +10,10 @@ from catalog.filters import build_filter
 from catalog.queries import offer_shapes, provider_health, surcharges
 from catalog.reader import Catalog
 from planner.alternatives import alternatives
-from planner.candidates import Candidates, collect
+from planner.candidates import Candidates, Shape, collect
 from planner.cost_extras import surcharge_table
 from planner.desk import DEFAULT_LIMIT, Ask, Desk
-from planner.options import WorkloadPlanner
+from planner.options import Outcome, WorkloadPlanner
 from planner.plan_serving import ServingPlanner
 from planner.policy import Policy, parse_plan_keys, policy_for
 from planner.ranking import Plan, pareto
@@ -21,7 +21,10 @@ from planner.reasons import Reason, reason
 from planner.rejections import RuledOut, rejected, slow_reason
 from planner.request import MEDIA, SERVING, Request, parse_request
 from planner.rows import row_of
-from planner.split_rule import split_rule
+from planner.split_rule import pinned, split_rule
+
+# Shapes on which splits are tried where single GPUs are enough.
+_SPLITS_TRIED = 24
 
 
 @dataclass(slots=True)
@@ -108,7 +111,7 @@ def make_plan(catalog: Catalog, ask: Ask) -> Result:
     """
     found = collect(offer_shapes(catalog, ask.wanted), ask.policy)
     planner = workload_planner(ask.request, ask.policy)
-    outcomes = [(shape, planner.options(shape)) for shape in found.open]
+    outcomes = evaluate(planner, found)
     allowed, aside = split_rule(
         [o for _, outcome in outcomes for o in outcome.options], ask.request, ask.policy, found.open
     )
@@ -134,6 +137,38 @@ def make_plan(catalog: Catalog, ask: Ask) -> Result:
         "warnings": _warnings(catalog, ask, ranked, found),
     }
     return Result(answer, ranked, only_stale=not ranked and _old_would_fit(found, planner))
+
+
+def evaluate(planner: WorkloadPlanner, found: Candidates) -> list[tuple[Shape, Outcome]]:
+    """Ask the fit model about every shape.
+
+    Single GPUs come first; only where they cannot carry the load, or latency is the objective, all splits are tried.
+    Otherwise splits are tried on the cheapest shapes alone, to be shown as alternatives.
+    """
+    if not isinstance(planner, ServingPlanner) or pinned(planner.request):
+        return [(shape, planner.options(shape)) for shape in found.open]
+    planner.splits = False
+    outcomes = [(shape, planner.options(shape)) for shape in found.open]
+    planner.splits = True
+    enough = any(o.meets for _, outcome in outcomes for o in outcome.options)
+    if not enough or planner.policy.objective == "latency":
+        return [(shape, planner.options(shape)) for shape in found.open]
+    return _with_cheap_splits(planner, found, outcomes)
+
+
+def _with_cheap_splits(
+    planner: ServingPlanner, found: Candidates, outcomes: list[tuple[Shape, Outcome]]
+) -> list[tuple[Shape, Outcome]]:
+    """Add split options of the cheapest shapes that hold several GPUs."""
+    several = sorted(
+        (shape for shape in found.open if shape.gpu_count > 1), key=lambda shape: found.lowest_usd_hour[shape.key]
+    )
+    split: dict[str, Outcome] = {}
+    for shape in several[:_SPLITS_TRIED]:
+        outcome = planner.options(shape)
+        if outcome.options:
+            split[shape.key] = outcome
+    return [(shape, split.get(shape.key, outcome)) for shape, outcome in outcomes]
 
 
 def workload_echo(request: Request) -> dict[str, Any]:

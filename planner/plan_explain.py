@@ -57,7 +57,7 @@ def _speed(plan: Plan) -> Iterator[str]:
 
 
 def _cost(plan: Plan) -> Iterator[str]:
-    offer, cost = plan.offer, plan.priced.cost
+    offer, cost = plan.offer, plan.priced.cost.exact()
     age = offer["age_s"]
     told = f"{age / _DAY_S:.1f} days" if age > 2 * _DAY_S else f"{age / _HOUR_S:.1f} h"
     yield (

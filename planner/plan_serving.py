@@ -36,11 +36,15 @@ _GIGA = 1e9
 
 @dataclass(slots=True)
 class ServingPlanner:
-    """Serve and batch. `relaxed` plans the part of a service that may wait: no latency limit, spot allowed."""
+    """Serve and batch. `relaxed` plans the part of a service that may wait: no latency limit, spot allowed.
+
+    `splits` False asks for single-GPU copies only; a layout that the user pins is obeyed all the same.
+    """
 
     request: Request
     policy: Policy
     relaxed: bool = False
+    splits: bool = True
     _ready: dict[str, Prepared] = field(default_factory=dict)
     _sized: dict[tuple[Any, ...], Replica] = field(default_factory=dict)
 
@@ -108,6 +112,8 @@ class ServingPlanner:
         if self.request.gpus is not None:
             stated = self.request.gpus
             return [stated] if stated <= shape.node_gpus or _spans(shape) else []
+        if not self.splits:
+            return [1]
         sizes = [2**n for n in range(9) if 2**n <= shape.node_gpus]
         if shape.node_gpus not in sizes:
             sizes.append(shape.node_gpus)
@@ -309,12 +315,12 @@ def _remedies(planner: ServingPlanner, shape: Shape) -> Iterator[Reason]:
             break
     if ready.case.kv_cache in {"bf16", "fp16"} and _fits_with(planner, shape, kv_cache="fp8"):
         yield reason("fits_with_kv_cache", kv_cache="fp8")
+    spread = ServingPlanner(replace(request, gpus=None), planner.policy)
     for count in (2, 4, 8):
-        if count > shape.gpu_count:
-            wider = replace(shape, gpu_count=count, link=shape.link or _own_link(shape.accelerator))
-            if planner.options(wider).options:
-                yield reason("fits_on_more_gpus", gpus=count)
-                break
+        wider = replace(shape, gpu_count=count, link=shape.link or _own_link(shape.accelerator))
+        if spread.options(wider).options:
+            yield reason("fits_on_more_gpus", gpus=count)
+            break
     for divisor in (2, 4, 8):
         if request.concurrency and request.concurrency >= divisor:
             users = request.concurrency // divisor
@@ -330,7 +336,7 @@ def _remedies(planner: ServingPlanner, shape: Shape) -> Iterator[Reason]:
 
 def _fits_with(planner: ServingPlanner, shape: Shape, **changes: Any) -> bool:
     try:
-        other = ServingPlanner(replace(planner.request, **changes), planner.policy)
+        other = ServingPlanner(replace(planner.request, **changes), planner.policy, splits=planner.splits)
         return bool(other.options(shape).options)
     except RequestError:
         return False

@@ -11,7 +11,6 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 from planner.cost import Priced
@@ -36,9 +35,9 @@ class Plan:
     reasons: tuple[Reason, ...] = field(default=())
 
     @property
-    def total(self) -> Decimal:
-        """Total cost, dollars."""
-        return self.priced.cost.total
+    def total(self) -> float:
+        """Total cost, dollars, as compared; the row has the exact sum."""
+        return self.priced.cost.approximate
 
     def because(self, *more: Reason) -> Plan:
         """The plan with further reasons, each code once."""
@@ -48,7 +47,7 @@ class Plan:
 
 def metric(plan: Plan, objective: str) -> float:
     """What an objective minimises: dollars, milliseconds, or their product; throughput is maximised."""
-    cost = float(plan.total)
+    cost = plan.total
     latency = plan.option.latency_ms if plan.option.latency_ms is not None else math.inf
     if objective == "latency":
         return latency
@@ -77,7 +76,7 @@ def rank(plans: Iterable[Plan], workload: str, policy: Policy) -> list[Plan]:
             keys[id(plan)],
             not option.shape.hbm,
             not option.native,
-            float(plan.total),
+            plan.total,
             option.plan_gpus,
             offer["availability"] != "available",
             offer["age_s"],

@@ -111,5 +111,5 @@ def _offer(offer: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cost_remedies(plan: Plan) -> list[Reason]:
     hours = plan.hours
-    found = [reason("costs", cost_total_usd=float(plan.total))]
+    found = [reason("costs", cost_total_usd=round(plan.total, 2))]
     return [*found, reason("takes", hours=round(hours, 2))] if hours is not None else found

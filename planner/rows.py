@@ -13,7 +13,7 @@ from planner.reasons import offer_warnings
 
 def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, Any]:
     """The row of one plan. Money is in US dollars; per month for serve, for the whole job otherwise."""
-    option, offer, cost = plan.option, plan.offer, plan.priced.cost
+    option, offer, cost = plan.option, plan.offer, plan.priced.cost.exact()
     accelerator = option.shape.accelerator
     price = offer["price_usd_hour"]
     row: dict[str, Any] = {
@@ -57,7 +57,7 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "cost_egress_usd": float(cost.egress),
         "cost_total_usd": float(cost.total),
         "cost_usd_month": float(cost.total) if workload == "serve" else None,
-        "cost_usd_per_million_tokens": rounded(_per_million(plan, workload, policy), 7),
+        "cost_usd_per_million_tokens": rounded(_per_million(plan, float(cost.total), workload, policy), 7),
         "billing_increment_s": offer["billing_increment_s"],
         "availability": offer["availability"],
         "observed_at": offer["observed_at"],
@@ -71,9 +71,8 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
     return row
 
 
-def _per_million(plan: Plan, workload: str, policy: Policy) -> float | None:
+def _per_million(plan: Plan, total: float, workload: str, policy: Policy) -> float | None:
     """Dollars per million output tokens at the planned load: total / (tokens a second x seconds in use) x 10^6."""
-    total = float(plan.total)
     if plan.option.work_million_tokens:
         return total / plan.option.work_million_tokens
     rate = plan.option.output_tokens_s

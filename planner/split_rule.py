@@ -34,15 +34,20 @@ def split_rule(
         return options, []
     whole = [o for o in options if not o.split]
     split = [o for o in options if o.split]
-    pinned = bool(split) and any(getattr(request, name) is not None for name in _PINS)
-    code = _why_split(_unpinned(request, policy, shapes) if pinned else whole, split, policy)
-    if pinned and not code:
+    stated = bool(split) and pinned(request)
+    code = _why_split(_unpinned(request, policy, shapes) if stated else whole, split, policy)
+    if stated and not code:
         code = "split_asked"
     marked = [replace(o, reasons=(*o.reasons, reason(code or "split_aside", gpus=o.tp * o.pp))) for o in split]
     allowed, aside = ([*whole, *marked], []) if code else (whole, marked)
     if any(o.meets for o in allowed):
         return [o for o in allowed if o.meets], aside
     return ([], aside) if policy.service_level_stated else (allowed, aside)
+
+
+def pinned(request: Request) -> bool:
+    """Whether the user says how many GPUs a copy spans."""
+    return any(getattr(request, name) is not None for name in _PINS)
 
 
 def _why_split(whole: list[Option], split: list[Option], policy: Policy) -> str:
