@@ -26,8 +26,10 @@ def load_accelerators(connection: Connection, database: str) -> None:
 def load_gpu_facts(connection: Connection, database: str) -> None:
     """Facts for every distinct GPU among current offers."""
     keys = [r["gpu_key"] for r in rows_of(connection, f"SELECT DISTINCT gpu_key FROM {database}.current ORDER BY 1")]
-    connection.execute(f"DELETE FROM {database}.gpu_facts")
     records = [record for key in keys if key and (record := facts_of(key))]
+    if connection.execute(f"SELECT * FROM {database}.gpu_facts ORDER BY gpu_key").fetchall() == records:
+        return
+    connection.execute(f"DELETE FROM {database}.gpu_facts")
     if records:
         marks = ", ".join("?" for _ in records[0])
         connection.executemany(f"INSERT INTO {database}.gpu_facts VALUES ({marks})", records)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime
 from pathlib import Path
 
-from catalog.engine import Connection, attach, rows_of
-from catalog.errors import StoreError
+from catalog import live_file
+from catalog.engine import Connection, DatabaseError, attach, rows_of, scalar
+from catalog.errors import CatalogDamaged, StoreError
+from catalog.history_months import sync
 from catalog.home import SNAPSHOT_PREFIX, Home
+from catalog.manifest import Manifest, file_of, read_manifest, sha256_of
 
 KEPT_SNAPSHOTS = 8
 KEPT_SECONDS = 600
@@ -22,25 +24,35 @@ def publish(connection: Connection, home: Home, now: datetime) -> Path:
     crash at any moment leaves either the old or the new catalog.
 
     Raises:
+        CatalogDamaged: the live file holds fewer offers or log entries than the last snapshot of the same lineage.
         StoreError: the copy cannot be written (a full disk, a read-only folder); the old snapshot stays published.
     """
     home.ensure()
     name = f"{SNAPSHOT_PREFIX}{now:%Y%m%dT%H%M%S}-{_next_number(home):06d}"
     working = home.snapshots / f".{name}.tmp"
     final = home.snapshots / f"{name}.duckdb"
+    rows, log_rows = _counts(connection)
+    _refuse_losses(connection, home, rows, log_rows)
     try:
-        working.unlink(missing_ok=True)
+        for leftover in home.snapshots.glob(f".{SNAPSHOT_PREFIX}*.tmp*"):
+            leftover.unlink(missing_ok=True)
         _copy(connection, working)
-        manifest = _manifest(connection, name, now, working.stat().st_size)
-        _sync(working)
+        sync(working)
+        manifest = Manifest(
+            path=final, published_at=now.isoformat(), byte_count=working.stat().st_size, sha256=sha256_of(working),
+            sequence=int(live_file.meta(connection, "sequence") or 0),
+            lineage=live_file.meta(connection, "lineage") or "", log_rows=log_rows, rows=rows,
+        )  # fmt: skip
         working.chmod(0o444)
+        manifest.write()
         working.rename(final)
-        (home.snapshots / f"{name}.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        _point(home, final)
-    except OSError as problem:
-        working.unlink(missing_ok=True)
+        sync(home.snapshots)
+        point(home, final)
+    except (OSError, DatabaseError) as problem:
+        _drop(working)
+        reason = problem.strerror if isinstance(problem, OSError) else str(problem).splitlines()[0]
         raise StoreError(
-            f"cannot publish a snapshot in {home.snapshots}: {problem.strerror or problem}. "
+            f"cannot publish a snapshot in {home.snapshots}: {reason}. "
             "The previous one is still in place; free space or permissions, then refresh again."
         ) from problem
     _prune(home, now)
@@ -55,15 +67,43 @@ def _copy(connection: Connection, target: Path) -> None:
         connection.execute("DETACH snapshot")
 
 
-def _manifest(connection: Connection, name: str, now: datetime, size_bytes: int) -> dict[str, object]:
+def _drop(working: Path) -> None:
+    for leftover in (working, working.with_name(f"{working.name}.wal")):
+        leftover.unlink(missing_ok=True)
+
+
+def _counts(connection: Connection) -> tuple[dict[str, int], int]:
+    """Rows of every table, and of the whole log with its closed months."""
     tables = rows_of(
         connection, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'live' ORDER BY table_name"
     )
-    counts = {
-        t["table_name"]: rows_of(connection, f"SELECT count(*) AS n FROM live.{t['table_name']}")[0]["n"]
-        for t in tables
-    }
-    return {"snapshot": name, "published_at": now.isoformat(), "bytes": size_bytes, "rows": counts}
+    counts = {t["table_name"]: int(scalar(connection, f"SELECT count(*) FROM live.{t['table_name']}")) for t in tables}
+    log_from = live_file.meta(connection, "log_from")
+    archived = scalar(connection, "SELECT coalesce(sum(row_count), 0) FROM live.history_months")
+    # Closed months that the live log still holds are counted once.
+    doubled = scalar(
+        connection,
+        """SELECT count(*) FROM live.price_log WHERE changed_at < (SELECT max(ends_at) FROM live.history_months)
+        AND changed_at >= ?::TIMESTAMPTZ""",
+        [log_from or "-infinity"],
+    )
+    return counts, counts["price_log"] + int(archived) - int(doubled)
+
+
+def _refuse_losses(connection: Connection, home: Home, rows: dict[str, int], log_rows: int) -> None:
+    """Offers are closed, never deleted, and the log only grows: fewer of either means that data was lost."""
+    newest = next((m for p in home.published() if (m := read_manifest(p)) is not None), None)
+    if newest is None or newest.lineage != live_file.meta(connection, "lineage"):
+        return
+    for what, before, after in (
+        ("offers", newest.rows.get("current", 0), rows["current"]),
+        ("log entries", newest.log_rows, log_rows),
+    ):
+        if after < before:
+            raise CatalogDamaged(
+                f"{home.live} holds {after} {what}, the published snapshot {newest.name} {before}: data was lost, and "
+                "nothing was published. `gpubazaar doctor --restore` starts again from that snapshot."
+            )
 
 
 def _next_number(home: Home) -> int:
@@ -71,22 +111,13 @@ def _next_number(home: Home) -> int:
     return max(numbers, default=0) + 1
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb") as handle:
-        os.fsync(handle.fileno())
-
-
-def _point(home: Home, target: Path) -> None:
+def point(home: Home, target: Path) -> None:
     """Swap the relative symlink in one step."""
     temporary = home.path / f".{home.pointer.name}.{os.getpid()}"
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(target.relative_to(home.path))
     temporary.replace(home.pointer)
-    descriptor = os.open(home.path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(home.path)
 
 
 def _prune(home: Home, now: datetime) -> None:
@@ -95,6 +126,7 @@ def _prune(home: Home, now: datetime) -> None:
     for path in home.published()[KEPT_SNAPSHOTS:]:
         if path != current and now.timestamp() - path.stat().st_mtime > KEPT_SECONDS:
             path.unlink(missing_ok=True)
-            path.with_suffix(".json").unlink(missing_ok=True)
-    for leftover in home.snapshots.glob(f".{SNAPSHOT_PREFIX}*.tmp*"):
-        leftover.unlink(missing_ok=True)
+            file_of(path).unlink(missing_ok=True)
+    for record in home.snapshots.glob(f"{SNAPSHOT_PREFIX}*.json"):
+        if not record.with_suffix(".duckdb").exists():
+            record.unlink(missing_ok=True)

@@ -15,6 +15,7 @@ from importlib.resources import files
 
 from catalog.types import OfferRow
 from catalog.units import instance_price_hour
+from catalog.writer import Trip
 from collectors.contract import Expect
 
 
@@ -36,6 +37,8 @@ class Known:
 
     offer_id: str
     gpu: str | None
+    region: str
+    purchase_option: str
     currency: str
     price_hour: float | None
 
@@ -50,20 +53,6 @@ class Comparison:
     complete: bool
     expect: Expect
     limits: Thresholds
-
-
-@dataclass(frozen=True, slots=True)
-class Trip:
-    """A rule that does not hold, with the figures before and after."""
-
-    rule: str
-    before: str
-    after: str
-    limit: str
-
-    def sentence(self) -> str:
-        """The trip in plain words."""
-        return f"{self.rule}: {self.after} now, {self.before} before, limit {self.limit}"
 
 
 @cache

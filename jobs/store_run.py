@@ -11,11 +11,11 @@ from typing import Any
 
 from catalog.types import Document, OfferRow, Outcome, Provenance, Rejection, Run
 from catalog.validate import check_rows
-from catalog.writer import Refreshed, RowCounts, Writer
+from catalog.writer import Refreshed, RowCounts, Trip, Writer
 from collectors.contract import Collector, Parsed
 from collectors.rows import with_usd
 from jobs.collect import Collected
-from jobs.guard import Known, Trip, compare, examine
+from jobs.guard import Known, compare, examine
 
 
 @dataclass(frozen=True, slots=True)

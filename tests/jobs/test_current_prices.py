@@ -43,7 +43,7 @@ def get_older(home: Home, provider: str, hours: float) -> None:
     """As if so much time had passed since this provider was last seen."""
     back = timedelta(hours=hours)
     with writing(home, 5) as writer:
-        run = writer._connection.execute
+        run = writer.connection.execute
         run("UPDATE live.current SET observed_at = observed_at - ? WHERE source = ?", [back, provider])
         run("UPDATE live.seen SET seen_at = seen_at - ? WHERE source = ?", [back, provider])
         run(

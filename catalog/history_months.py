@@ -1,0 +1,185 @@
+"""Closed months of the change log as read-only files, and the bases from which a look at the past starts.
+
+A month is closed two days after its end, when no late document can date an entry into it any more. Then its part of the
+log is written to `history/history-YYYY-MM.duckdb`, and the state of every open offer at its end is kept as a base. The
+live file and its snapshots keep the last 35 days of the log.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from catalog import live_file
+from catalog.engine import Connection, DatabaseError, attach, rows_of, scalar, transaction
+from catalog.errors import StoreError
+from catalog.home import Home
+from catalog.reader import Catalog
+from catalog.view_script import history_views
+
+KEPT_DAYS = 35
+_SETTLED = timedelta(days=2)
+_COLUMNS = "offer_no, changed_at, price, price_exact, terms_no, state"
+_NAME = re.compile(r"^history-(\d{4}-\d{2})\.duckdb$")
+
+
+def folder_of(home: Home) -> Path:
+    """Where the files of closed months lie."""
+    return home.path / "history"
+
+
+def file_of(home: Home, month: str) -> Path:
+    """The file of a month such as 2026-10."""
+    return folder_of(home) / f"history-{month}.duckdb"
+
+
+def files_in(home: Home) -> list[Path]:
+    """Every month file that is there, oldest first."""
+    return sorted(p for p in folder_of(home).glob("history-*.duckdb") if _NAME.match(p.name))
+
+
+def close_finished(connection: Connection, home: Home, now: datetime) -> None:
+    """Close every month that is over, then drop from the live log what is older than 35 days and closed.
+
+    Recorded homes keep their whole log: it is small, and its dates are those of its sources.
+
+    Raises:
+        StoreError: a month file cannot be written; the log keeps its entries.
+    """
+    if live_file.meta(connection, "mode") != "live":
+        return
+    for start, end in _months_to_close(connection, now):
+        _close(connection, home, start, end)
+    closed_to = scalar(connection, "SELECT max(ends_at) FROM live.history_months")
+    if closed_to is None:
+        return
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    keep_from = min(closed_to, midnight - timedelta(days=KEPT_DAYS))
+    if keep_from.isoformat() > (live_file.meta(connection, "log_from") or ""):
+        with transaction(connection):
+            connection.execute("DELETE FROM live.price_log WHERE changed_at < ?", [keep_from])
+            live_file.set_meta(connection, "log_from", keep_from.isoformat())
+
+
+def _months_to_close(connection: Connection, now: datetime) -> Iterator[tuple[datetime, datetime]]:
+    start = scalar(connection, "SELECT max(ends_at) FROM live.history_months")
+    if start is None:
+        first = scalar(connection, "SELECT min(changed_at) FROM live.price_log")
+        if first is None:
+            return
+        start = first.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    start = start.astimezone(UTC)
+    while (end := month_after(start)) + _SETTLED <= now:
+        yield start, end
+        start = end
+
+
+def month_after(start: datetime) -> datetime:
+    """The first moment of the next month; `start` is the first moment of one."""
+    return (start + timedelta(days=32)).replace(day=1)
+
+
+def _close(connection: Connection, home: Home, start: datetime, end: datetime) -> None:
+    month = f"{start:%Y-%m}"
+    path = file_of(home, month)
+    rows = _write_month(connection, path, start, end)
+    with transaction(connection):
+        connection.execute("DELETE FROM live.price_bases WHERE base_at = ?", [end])
+        connection.execute(
+            f"""INSERT INTO live.price_bases
+            SELECT ?, offer_no, max(changed_at), arg_max_null(price, changed_at), arg_max_null(price_exact, changed_at),
+                   arg_max_null(terms_no, changed_at), arg_max_null(state, changed_at) AS state
+            FROM (
+                SELECT {_COLUMNS} FROM live.price_bases WHERE base_at = ?
+                UNION ALL SELECT {_COLUMNS} FROM live.price_log WHERE changed_at >= ? AND changed_at < ?
+            ) GROUP BY offer_no HAVING state <> 4 ORDER BY offer_no""",
+            [end, start, start, end],
+        )
+        connection.execute(
+            "INSERT INTO live.history_months VALUES (?, ?, ?, ?, ?)", [month, start, end, rows, path.stat().st_size]
+        )
+
+
+def _write_month(connection: Connection, path: Path, start: datetime, end: datetime) -> int:
+    """Write the month's entries under another name, then put the file in place in one step."""
+    working = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        working.unlink(missing_ok=True)
+        attach(connection, working, "month")
+        try:
+            connection.execute(
+                f"""CREATE TABLE month.price_log AS SELECT {_COLUMNS} FROM live.price_log
+                WHERE changed_at >= '{start.isoformat()}' AND changed_at < '{end.isoformat()}' ORDER BY changed_at"""
+            )
+            lineage = live_file.meta(connection, "lineage")
+            connection.execute(f"CREATE TABLE month.meta AS SELECT 'lineage' AS key, '{lineage}' AS value")
+            rows = int(scalar(connection, "SELECT count(*) FROM month.price_log"))
+            connection.execute("CHECKPOINT month")
+        finally:
+            connection.execute("DETACH month")
+        sync(working)
+        working.chmod(0o444)
+        working.replace(path)
+        sync(path.parent)
+    except (OSError, DatabaseError) as problem:
+        raise StoreError(
+            f"cannot write {path}: {str(problem).splitlines()[0]}. The log keeps its entries; free space or "
+            "permissions, then refresh again."
+        ) from problem
+    return rows
+
+
+def sync(path: Path) -> None:
+    """Make a file or folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def attach_history(catalog: Catalog, home: Home) -> None:
+    """Let a reader's history views reach over all closed months whose files are there.
+
+    A month that is missing, damaged or of another catalog makes a warning; older months than it are left out too, so
+    that no answer has a hole in the middle.
+    """
+    months = catalog.rows("SELECT * FROM history_months ORDER BY starts_at DESC")
+    notes = {r["key"]: r["value"] for r in catalog.rows("SELECT key, value FROM meta")}
+    log_from = notes.get("log_from")
+    if not months or log_from is None:
+        return
+    parts, reach = ["SELECT * FROM price_log"], log_from
+    for month in months:
+        alias = f"history_{month['month'].replace('-', '_')}"
+        problem = _attach_month(catalog, home, month["month"], alias, notes.get("lineage", ""))
+        if problem:
+            catalog.warnings.append(f"history before {reach[:10]} cannot be shown: {problem}")
+            break
+        parts.append(f"SELECT * FROM {alias}.price_log WHERE changed_at < '{log_from}'::TIMESTAMPTZ")
+        reach = min(reach, month["starts_at"].astimezone(UTC).isoformat())
+    else:
+        reach = "-infinity"
+    published = notes.get("published_at", "now")
+    catalog.connection.execute(
+        history_views(
+            " UNION ALL ".join(parts), f"'{reach}'::TIMESTAMPTZ", f"'{published}'::TIMESTAMPTZ", temporary=True
+        )
+    )
+
+
+def _attach_month(catalog: Catalog, home: Home, month: str, alias: str, lineage: str) -> str:
+    """Attach one month; returns what is wrong with it, or ''."""
+    path = file_of(home, month)
+    try:
+        attach(catalog.connection, path, alias, read_only=True)
+        found = rows_of(catalog.connection, f"SELECT value FROM {alias}.meta WHERE key = 'lineage'")
+    except (StoreError, DatabaseError) as problem:
+        return str(problem).splitlines()[0]
+    if [row["value"] for row in found] != [lineage]:
+        return f"{path} belongs to another catalog"
+    return ""
