@@ -26,9 +26,9 @@ from importlib.resources import files
 from typing import Any, ClassVar
 
 from catalog.types import Document
-from catalog.units import decimal_of
-from collectors.contract import DAY_S, Collector, Expect, Parsed, Request
-from collectors.listing import as_list, as_object, positive, whole_number
+from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.listing import as_object, positive, whole_number
+from collectors.oci_extras import add_extras, dollar_steps
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
@@ -36,6 +36,9 @@ PRICES_URL = "https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/?curr
 SHAPES_URL = "https://www.oracle.com/a/ocom/docs/cloudestimator2/data/shapes.json"
 # https://docs.oracle.com/en-us/iaas/Content/Compute/Concepts/preemptible.htm: half the price of the regular instance.
 PREEMPTIBLE_SHARE = Decimal("0.5")
+# Oracle, "Announcing Per-Second Billing for Compute": at least a minute of a virtual machine, an hour of bare metal;
+# https://the-report.cloud/oracle-announcing-per-second-billing-for-compute-and-autonomous-database
+_MINIMUM_S = {"VM": MINUTE_S, "BM": HOUR_S}
 _SHAPE_NAME = re.compile(r"^(VM|BM)\.(GPU[\w.-]*?)(?:\.(\d+))?$")
 _COMPANY_PREFIX = re.compile(r"^(?:oci|oracle cloud infrastructure)\s*-\s*", re.IGNORECASE)
 
@@ -51,7 +54,10 @@ class Oci(Collector):
     cadence_s: ClassVar[int] = DAY_S
     max_age_s: ClassVar[int] = 2 * DAY_S
     billing_increment_s = 1
-    terms_note = "List prices before tax, the same in every commercial region. Capacity per region is not public."
+    terms_note = (
+        "List prices before tax, the same in every commercial region. Traffic is priced for North America and Europe, "
+        "block volumes without performance units. Capacity per region is not public."
+    )
     expect = Expect(min_rows=12, gpus=frozenset({"h100-sxm-80gb", "a100-sxm-80gb", "a10-24gb"}))
 
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
@@ -76,6 +82,7 @@ class Oci(Collector):
                 shapes += [shape for item in items if (shape := _shape(document, item)) is not None]
             else:
                 prices |= _prices(document, items)
+                add_extras(rows, document, items)
         if not any(price.usd_gpu_hour for price in prices.values()):
             changed(documents[0], "items/currencyCodeLocalizations", "no GPU price in USD; was the price list fetched?")
         if not shapes:
@@ -135,16 +142,8 @@ def _is_gpu_hour(item: Mapping[str, Any]) -> bool:
 
 
 def _pay_as_you_go(item: Mapping[str, Any]) -> Decimal | None:
-    """The first positive pay-as-you-go price in dollars, by quantity range."""
-    offered: list[tuple[Decimal, Decimal]] = []
-    for money in as_list(item.get("currencyCodeLocalizations")):
-        if not isinstance(money, Mapping) or money.get("currencyCode") != "USD":
-            continue
-        for price in as_list(money.get("prices")):
-            amount = decimal_of(price.get("value")) if isinstance(price, Mapping) else None
-            if amount is not None and amount > 0 and price.get("model") == "PAY_AS_YOU_GO":
-                offered.append((decimal_of(price.get("rangeMin")) or Decimal(0), amount))
-    return min(offered)[1] if offered else None
+    """The first positive pay-as-you-go price in dollars, by quantity."""
+    return next((amount for _, amount in dollar_steps(item) if amount > 0), None)
 
 
 def _label(display_name: str) -> str:
@@ -240,7 +239,7 @@ def _add(rows: RowBuilder, shape: _Shape, price: _Price, purchase_option: str, u
         cpu_arch="arm64" if arm else "x86_64",
         gpu_interconnect=same_shape.get("gpu_interconnect") or "unknown",
         rdma=True if same_shape.get("rdma") == "true" else None,
-        minimum_charge_s=60 if kind == "VM" else None,
+        minimum_charge_s=_MINIMUM_S[kind],
     )
 
 

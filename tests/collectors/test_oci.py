@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,28 @@ def test_preemptible_is_half_and_only_where_allowed():
     assert set(spot) == {"VM.GPU2.1", "VM.GPU3.1", "VM.GPU3.2", "VM.GPU3.4"}
     assert spot["VM.GPU3.4"].quote.price_usd_hour == pytest.approx(5.9)
     assert spot["VM.GPU3.4"].quote.quote_kind == "derived"
+
+
+def test_minimum_charges():
+    rows = by_shape(Oci().parse(documents()))
+    assert (rows["VM.GPU3.1"].offer.minimum_charge_s, rows["BM.GPU4.8"].offer.minimum_charge_s) == (60, 3600)
+
+
+def test_surcharges_of_the_price_list():
+    extras = {s.kind: (s.price, s.unit, s.included_quantity) for s in Oci().parse(documents()).surcharges}
+    assert extras == {
+        "egress": (Decimal("0.0085"), "gb", Decimal(10240)),
+        "block_storage": (Decimal("0.0255"), "gb_month", None),
+    }
+
+
+def test_surcharges_that_are_gone_cost_no_offer():
+    def gpus_only(body):
+        body["items"] = [i for i in body["items"] if "GPU" in i["displayName"]]
+
+    parsed = Oci().parse(documents(products=gpus_only))
+    assert not parsed.surcharges
+    assert by_shape(parsed)["BM.GPU4.8"]
 
 
 def test_bad_dollar_line_drops_its_shape_with_a_reason():
