@@ -11,7 +11,8 @@ Traps: without a key an answer stops at 64 rows, cheapest first, and says nothin
 A full answer is continued, by price without a key and by halving ranges of contract ids with one, until every part
 comes back short; what was not continued makes the run incomplete. Slices of one machine are listed side by side: they
 are one offer per machine and GPU count, never separate stock. Spot is the bid plus the disk, so that both prices carry
-it. Storage and traffic have a rate per host, so there are no surcharges for the provider as a whole.
+it. Storage and traffic have a rate per host, so there are no surcharges for the provider as a whole. A key's quota is
+20,000 rows a day, four or five censuses, so a key has its own variable and is not picked up from other tools' settings.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ class Vast(Collector):
         "Verified hosts only; prices include a 10 GB disk. Storage and traffic cost extra at each host's own rates, "
         "storage also while stopped. Interruptible instances are paused when outbid."
     )
-    optional_key_env: ClassVar[tuple[str, ...]] = ("VAST_API_KEY",)
+    optional_key_env: ClassVar[tuple[str, ...]] = ("VAST_CENSUS_KEY",)
     expect = Expect(min_rows=40, gpus=frozenset({"rtx-4090-24gb", "h100-sxm-80gb"}))
     max_documents = 400
 
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
         """One query per price band; with a key they are answered with up to 512 rows instead of 64."""
-        key = keys.get("VAST_API_KEY", "")
+        key = keys.get("VAST_CENSUS_KEY", "")
         headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
         uppers: tuple[float | None, ...] = (*PRICE_BANDS[1:], None)
         for low, high in zip(PRICE_BANDS, uppers, strict=True):

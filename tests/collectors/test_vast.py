@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import random
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -87,7 +88,7 @@ def test_a_keyed_sample_is_split_by_contract_ids_until_short():
 
 
 def test_the_key_is_sent_and_never_in_the_body():
-    keyed = list(Vast().requests({"VAST_API_KEY": "topsecret"}))
+    keyed = list(Vast().requests({"VAST_CENSUS_KEY": "topsecret"}))
     assert all(r.headers["authorization"] == "Bearer topsecret" and b"topsecret" not in r.body for r in keyed)
     assert all("authorization" not in r.headers for r in Vast().requests({}))
     (more,) = Vast().follow(answer(cheapest_first(64), band_query(0.2, 0.4)))
@@ -99,6 +100,37 @@ def test_bands_leave_no_gap():
     assert ranges[0]["gte"] == 0
     assert "lt" not in ranges[-1]
     assert all(a["lt"] == b["gte"] for a, b in itertools.pairwise(ranges))
+
+
+def market_answer(market, query, *, keyed, rng):
+    """What the marketplace answers: 64 of the cheapest without a key, a random sample of 512 with one."""
+    price, ids = query["dph_total"], query.get("ask_contract_id", {})
+    found = [
+        o
+        for o in market
+        if price["gte"] <= o["dph_total"] < price.get("lt", 1e9) and ids.get("gte", 0) <= o["id"] < ids.get("lt", 2**62)
+    ]
+    if keyed:
+        return found if len(found) <= 512 else rng.sample(found, 512)
+    return sorted(found, key=lambda o: o["dph_total"])[:64]
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_the_census_covers_a_whole_market(keyed):
+    rng = random.Random(1)
+    prices = [round(rng.lognormvariate(-0.5, 1.2), 4) for _ in range(3000)]
+    ids = rng.sample(range(10**7, 6 * 10**7), len(prices))
+    market = [offer(n, id=i, ask_contract_id=i, dph_total=p) for n, (i, p) in enumerate(zip(ids, prices, strict=True))]
+    waiting, documents = list(Vast().requests({"VAST_CENSUS_KEY": "x"} if keyed else {})), []
+    while waiting:
+        query = json.loads(waiting.pop().body)
+        documents.append(answer(market_answer(market, query, keyed=keyed, rng=rng), query))
+        waiting += Vast().follow(documents[-1])
+    parsed = Vast().parse(documents)
+    assert parsed.complete, parsed.notes
+    assert len(parsed.rows) == len(market)
+    assert len(documents) < 150
+    assert not Vast().parse(documents[:-1]).complete
 
 
 def test_slices_of_one_machine_are_not_separate_stock():
