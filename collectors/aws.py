@@ -116,7 +116,7 @@ def _interruption(document: Document, content: Mapping[str, Any]) -> dict[tuple[
     """
     buckets: dict[int, tuple[float, bool]] = {}
     for entry in need(document, content, "ranges", kind=list):
-        percent = re.findall(r"\d+(?:\.\d+)?", str(entry.get("label", "")))
+        percent = re.findall(r"\d+(?:\.\d+)?", str(need(document, entry, "label")))
         if percent:
             buckets[int(need(document, entry, "index"))] = (float(percent[-1]) / 100, ">" in str(entry["label"]))
     found = {}

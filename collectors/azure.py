@@ -26,6 +26,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 from catalog.types import Document, PriceUnit, PurchaseOption, QuoteKind
 from catalog.units import decimal_of
+from collectors.azure_extras import FILTER as EXTRAS
+from collectors.azure_extras import add_extras
 from collectors.azure_sizes import Size, accelerator_label, has_gpu, size_facts
 from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
@@ -84,9 +86,9 @@ class Azure(Collector):
     max_documents: ClassVar[int] = 400
 
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The first page of each accelerated family."""
+        """The first page of each accelerated family, and of what is billed beside machines."""
         del keys
-        return [_page(_FILTER.format(family=family), 0) for family in FAMILIES]
+        return [_page(odata, 0) for odata in (*(_FILTER.format(family=f) for f in FAMILIES), EXTRAS)]
 
     def follow(self, document: Document) -> Iterable[Request]:
         """The next page, built from its offset so that a link that grows or loses its parameters cannot lead astray."""
@@ -102,6 +104,7 @@ class Azure(Collector):
             raise LayoutChanged(self.provider, "Items[]", f"no page of {API} holds an item")
         prices: dict[tuple[object, ...], list[_Price]] = {}
         for document, page in pages:
+            add_extras(rows, document, (i for i in _items(document, page) if isinstance(i, dict)))
             for price in _prices(rows, document, page):
                 prices.setdefault(price.key, []).append(price)
         unknown: set[str] = set()
@@ -118,7 +121,7 @@ def _page(odata_filter: str, skip: int) -> Request:
     family = re.search(r"'Standard_(\w+)'", odata_filter)
     offset = f"&$skip={skip}" if skip else ""
     url = f"{API}?api-version={API_VERSION}&currencyCode='USD'&$filter={quote(odata_filter)}{offset}"
-    return Request(url, name=f"{family.group(1).lower() if family else 'all'}-{skip}")
+    return Request(url, name=f"{family.group(1).lower() if family else 'extras'}-{skip}")
 
 
 def _parameters(url: str) -> dict[str, str]:

@@ -45,7 +45,7 @@ def priced(result):
 
 def test_asks_for_every_accelerated_family():
     requests = list(COLLECTOR.requests({}))
-    assert [r.name for r in requests] == [f"{f.lower()}-0" for f in FAMILIES]
+    assert [r.name for r in requests] == [*(f"{f.lower()}-0" for f in FAMILIES), "extras-0"]
     assert all("2023-01-01-preview" in r.url for r in requests)
 
 
@@ -216,6 +216,31 @@ def test_pages_must_end_and_must_differ():
     moved = COLLECTOR.parse([page(first, second, link=link), page(second)])
     assert moved.complete
     assert len(moved.rows) == 2
+
+
+def extra(meter, price, unit, **fields):
+    return item(size="", price=price, meter=meter, **{"unitOfMeasure": unit, "productName": "", **fields})
+
+
+def test_disks_addresses_and_traffic_are_surcharges():
+    routing = {"productName": "Rtn Preference: MGN"}
+    result = parse(
+        item(),
+        extra("E30 LRS Disk", 76.8, "1/Month"), extra("E30 LRS Disk Operations", 0.002, "10K"),
+        extra("P10 LRS Disk Mount", 1.18, "1/Month"), extra("Standard IPv4 Static Public IP", 0.005, "1 Hour"),
+        extra("Standard Data Transfer Out", 0.0, "1 GB", **routing),
+        extra("Standard Data Transfer Out", 0.083, "1 GB", tierMinimumUnits=10340.0, **routing),
+        extra("Standard Data Transfer Out", 0.087, "1 GB", tierMinimumUnits=100.0, **routing),
+        extra("Standard Data Transfer Out", 0.08, "1 GB", tierMinimumUnits=100.0, productName="Bandwidth - Other"),
+    )  # fmt: skip
+    assert {(s.kind, s.price, s.unit, s.region) for s in result.surcharges} == {
+        ("block_storage", Decimal("0.075"), "gb_month", "eastus"),
+        ("public_ipv4", Decimal("0.005"), "hour", "eastus"),
+        ("egress", Decimal("0.087"), "gb", "eastus"),
+    }
+    [egress] = [s for s in result.surcharges if s.kind == "egress"]
+    assert egress.included_quantity == 100
+    assert [(t.from_quantity, t.price) for t in egress.tiers] == [(100, Decimal("0.087")), (10340, Decimal("0.083"))]
 
 
 @pytest.mark.parametrize("key", ["armSkuName", "armRegionName", "retailPrice", "unitOfMeasure", "type", "productName"])
