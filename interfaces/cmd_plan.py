@@ -86,7 +86,7 @@ def command(
     gpubazaar plan serve --model Qwen/Qwen2.5-7B-Instruct --hours-per-day 4 --starts-per-day 10 --country DE
     gpubazaar plan qlora --model meta-llama/Llama-3.1-70B-Instruct --tokens 20000000 --budget-usd 100
     """
-    from planner.plan import ask_of, make_plan
+    from planner.plan import ask_of, plan_in_tiers
 
     shown = limit or (_TABLE_LIMIT if form == "table" else DEFAULT_LIMIT)
     ask = ask_of(
@@ -99,7 +99,7 @@ def command(
     home = home_of(ctx)
     warnings = refreshed(home, refresh_mode, refresh_timeout, ask.wanted.provider)
     with reading(home) as catalog:
-        result = make_plan(catalog, ask)
+        result = plan_in_tiers(catalog, ask)
         result.answer["warnings"] = [*warnings, *result.answer["warnings"]]
         print_plan(result.answer, lang=lang, currency=currency, form=form, catalog=catalog)
         if explain_rank is not None:

@@ -45,7 +45,8 @@ def print_plan(
     if catalog is None:
         currency = "usd"
     else:
-        add_currency(catalog, [*answer["rows"], *answer["alternatives"]], (), currency)
+        tiers = [row for tier in answer.get("tiers", ()) for row in tier["rows"]]
+        add_currency(catalog, [*answer["rows"], *answer["alternatives"], *tiers], (), currency)
     if form == "json":
         click.echo(dumps(answer))
         return
@@ -61,6 +62,13 @@ def _print_tables(answer: Mapping[str, Any], lang: str, currency: str) -> None:
     if answer["rows"]:
         title = say("Cost a month" if serve else "Cost of the job", lang)
         print_table(_lines(answer["rows"], lang, currency), _columns(answer), headers=headers(lang), title=title)
+    for tier in answer.get("tiers", ())[1:]:
+        shown = _lines(tier["rows"], lang, currency)
+        title = f"{say('batch tier', lang)} ({tier['share']:.0%})"
+        print_table(shown, _columns(answer), headers=headers(lang), title=title)
+        total = answer["tiers_cost_usd_month"]
+        if total is not None:
+            click.echo(f"{say('total of both tiers', lang)}: {grouped(total, 'usd', lang)}\n")
     if answer["alternatives"]:
         shown = _lines(answer["alternatives"], lang, currency, told=None)
         print_table(shown, _columns(answer), headers=headers(lang), title=say("Alternatives", lang))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from planner.candidates import Candidates, Shape, shape_of
 from planner.desk import Desk
@@ -18,6 +19,8 @@ from planner.request import RequestError
 _SPLITS_SHOWN = 3
 _FORMATS_SHOWN = 2
 _LONGEST_COMMITMENT_DAYS = 1096
+_LEAST_CONTEXT = 2048
+_ONE_SIZE_UP = 1.4
 
 
 def alternatives(
@@ -28,6 +31,8 @@ def alternatives(
     return [
         *_split(aside),
         *_formats(desk, found, planner, best),
+        *_smaller_load(desk, found, planner, best),
+        *_larger(ranked),
         *_commitment(desk, found, planner, best),
     ]
 
@@ -50,7 +55,7 @@ def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan
         return
     request = planner.request
     current = planner.ready(found.open[0]).case
-    changes: list[dict[str, str]] = []
+    changes: list[dict[str, Any]] = []
     if request.weights in {None, "native", "auto"}:
         changes += [{"weights": name} for name in smaller_formats(current.weights)[:3]]
     if request.kv_cache in {None, "auto"} and current.kv_cache in {"bf16", "fp16"}:
@@ -79,6 +84,40 @@ def _formats(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan
             return
 
 
+def _smaller_load(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan | None) -> Iterator[Plan]:
+    """What half the context, or half the users, would cost: where the load is what makes the plan dear."""
+    if not isinstance(planner, ServingPlanner) or best is None or not planner.online:
+        return
+    request, case = planner.request, planner.ready(best.option.shape).case
+    shapes = _cheaper_shapes(desk, found, best)
+    if request.input_tokens is None and request.output_tokens is None and case.context > _LEAST_CONTEXT:
+        plan = _cheapest_with(desk, shapes, planner, {"context": case.context // 2})
+        if plan is not None and plan.total < best.total:
+            yield plan.because(reason("alternative_context", value=case.context // 2, saves_usd=_saved(best, plan)))
+    if request.concurrency is not None and request.concurrency > 1:
+        plan = _cheapest_with(desk, shapes, planner, {"concurrency": request.concurrency // 2})
+        if plan is not None and plan.total < best.total:
+            yield plan.because(
+                reason("alternative_users", value=request.concurrency // 2, saves_usd=_saved(best, plan))
+            )
+
+
+def _larger(ranked: list[Plan]) -> Iterator[Plan]:
+    """One size up: the cheapest ranked plan with clearly more room than the first."""
+    if not ranked or ranked[0].option.usable_gib is None:
+        return
+    first = ranked[0]
+    room = (first.option.usable_gib or 0.0) * _ONE_SIZE_UP
+    for plan in ranked[1:]:
+        if (plan.option.usable_gib or 0.0) >= room and plan.option.instances <= first.option.instances:
+            headroom = plan.option.headroom_gib or 0.0
+            more = round(plan.total - first.total, 2)
+            yield plan.because(
+                reason("alternative_larger", headroom_gib_per_gpu=round(headroom, 1), costs_more_usd=more)
+            )
+            return
+
+
 def _cheaper_shapes(desk: Desk, found: Candidates, best: Plan | None) -> list[Shape]:
     """Shapes that one instance of could cost less than the best plan: the others cannot be a cheaper alternative."""
     if best is None:
@@ -87,10 +126,10 @@ def _cheaper_shapes(desk: Desk, found: Candidates, best: Plan | None) -> list[Sh
     return [shape for shape in found.open if found.lowest_usd_hour[shape.key] * hours < best.total]
 
 
-def _cheapest_with(desk: Desk, shapes: list[Shape], planner: ServingPlanner, change: dict[str, str]) -> Plan | None:
+def _cheapest_with(desk: Desk, shapes: list[Shape], planner: ServingPlanner, change: dict[str, Any]) -> Plan | None:
     """The best single-GPU plan under one change of the request."""
     try:
-        request = replace(planner.request, **change)  # type: ignore[arg-type]
+        request = replace(planner.request, **change)
         variant = ServingPlanner(request, planner.policy, splits=False)
         options = [o for shape in shapes for o in variant.options(shape).options if not o.split and o.meets]
     except RequestError:

@@ -1,52 +1,27 @@
-"""The plan: which offers run a workload, what they cost in all, and why the others were left out."""
+"""The plan: which offers run a workload, what they cost in all, and why the others were left out.
+
+The front door for every interface. A service may be planned in two tiers: what users wait for on demand, and what may
+wait on cheaper, interruptible hardware.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from typing import Any
 
 from catalog.filters import build_filter
-from catalog.queries import offer_shapes, provider_health, surcharges
 from catalog.reader import Catalog
-from planner.alternatives import alternatives
-from planner.candidates import Candidates, Shape, collect
-from planner.cost_extras import surcharge_table
-from planner.desk import DEFAULT_LIMIT, Ask, Desk
-from planner.options import Outcome, WorkloadPlanner
+from planner.desk import DEFAULT_LIMIT, Ask
+from planner.plan_core import Result, make_plan
 from planner.plan_serving import ServingPlanner
-from planner.policy import Policy, parse_plan_keys, policy_for
-from planner.ranking import Plan, pareto
-from planner.reasons import Reason, reason
-from planner.rejections import RuledOut, rejected, slow_reason
-from planner.request import MEDIA, SERVING, Request, parse_request
-from planner.rows import row_of
-from planner.split_rule import pinned, split_rule
+from planner.policy import parse_plan_keys, policy_for
+from planner.reasons import reason
+from planner.request import Request, parse_request
 
-# Shapes on which splits are tried where single GPUs are enough.
-_SPLITS_TRIED = 24
-
-
-@dataclass(slots=True)
-class Result:
-    """A plan, ranked, with what an interface needs: the answer, and whether only old prices would have fitted."""
-
-    answer: dict[str, Any]
-    plans: list[Plan]
-    only_stale: bool = False
-
-
-def workload_planner(request: Request, policy: Policy) -> WorkloadPlanner:
-    """The planner of a workload."""
-    if request.workload in SERVING:
-        return ServingPlanner(request, policy)
-    if request.workload in MEDIA:
-        from planner.plan_media import MediaPlanner
-
-        return MediaPlanner(request, policy)
-    from planner.plan_training import TrainingPlanner
-
-    return TrainingPlanner(request, policy)
+_BATCH_OPTIONS = ("on_demand", "reserved", "scheduled", "spot")
+_ROWS_A_TIER = 5
 
 
 def plan_workload(
@@ -72,7 +47,7 @@ def plan_workload(
         RequestError: a key or value of the workload or the plan that cannot be read.
         ConfigurationError: a filter that cannot be read.
     """
-    return make_plan(
+    return plan_in_tiers(
         catalog, ask_of(workload, plan_keys or {}, filters or {}, allow_stale=allow_stale, limit=limit)
     ).answer
 
@@ -99,117 +74,65 @@ def ask_of(
     return Ask(request, policy, wanted, limit)
 
 
-def make_plan(catalog: Catalog, ask: Ask) -> Result:
-    """Plan a workload on a catalog.
+def plan_in_tiers(catalog: Catalog, ask: Ask) -> Result:
+    """Plan both tiers; without a batch share it is one plan.
 
-    Args:
-        catalog: an open snapshot.
-        ask: the workload, the policy and the offer filter.
-
-    Raises:
-        RequestError: the workload cannot be read as written.
+    The answer is that of the interactive tier, with `tiers`: for each its share, load, best rows and monthly cost, and
+    `tiers_cost_usd_month`, the sum of both first rows (None where one has none).
     """
-    found = collect(offer_shapes(catalog, ask.wanted), ask.policy)
-    planner = workload_planner(ask.request, ask.policy)
-    outcomes = evaluate(planner, found)
-    allowed, aside = split_rule(
-        [o for _, outcome in outcomes for o in outcome.options], ask.request, ask.policy, found.open
-    )
-    desk = Desk(catalog, ask, surcharge_table(surcharges(catalog)))
-    desk.fetch([*allowed, *aside])
-    ruled_out = RuledOut()
-    ranked = _frontier(desk.ranked(planner, allowed, ruled_out))
-    others = desk.ranked(planner, aside, RuledOut())
-    workload = ask.request.workload
-    shown = ranked[: ask.limit]
-    answer = {
-        "as_of": catalog.as_of(),
-        "workload": workload_echo(ask.request),
-        "policy": ask.policy.as_dict(),
-        "rows": [row_of(p, n, workload, ask.policy) for n, p in enumerate(shown, 1)],
-        "alternatives": [
-            row_of(p, n, workload, ask.policy)
-            for n, p in enumerate(alternatives(desk, found, planner, ranked, others), 1)
-        ],
-        "rejected": rejected(found, outcomes, allowed, aside, ruled_out, planner, ask.policy),
-        "providers": _providers(catalog, shown),
-        "assumptions": planner.assumptions(),
-        "warnings": _warnings(catalog, ask, ranked, found),
-    }
-    return Result(answer, ranked, only_stale=not ranked and _old_would_fit(found, planner))
-
-
-def evaluate(planner: WorkloadPlanner, found: Candidates) -> list[tuple[Shape, Outcome]]:
-    """Ask the fit model about every shape.
-
-    Single GPUs come first; only where they cannot carry the load, or latency is the objective, all splits are tried.
-    Otherwise splits are tried on the cheapest shapes alone, to be shown as alternatives.
-    """
-    if not isinstance(planner, ServingPlanner) or pinned(planner.request):
-        return [(shape, planner.options(shape)) for shape in found.open]
-    planner.splits = False
-    outcomes = [(shape, planner.options(shape)) for shape in found.open]
-    planner.splits = True
-    enough = any(o.meets for _, outcome in outcomes for o in outcome.options)
-    if not enough or planner.policy.objective == "latency":
-        return [(shape, planner.options(shape)) for shape in found.open]
-    return _with_cheap_splits(planner, found, outcomes)
-
-
-def _with_cheap_splits(
-    planner: ServingPlanner, found: Candidates, outcomes: list[tuple[Shape, Outcome]]
-) -> list[tuple[Shape, Outcome]]:
-    """Add split options of the cheapest shapes that hold several GPUs."""
-    several = sorted(
-        (shape for shape in found.open if shape.gpu_count > 1), key=lambda shape: found.lowest_usd_hour[shape.key]
-    )
-    split: dict[str, Outcome] = {}
-    for shape in several[:_SPLITS_TRIED]:
-        outcome = planner.options(shape)
-        if outcome.options:
-            split[shape.key] = outcome
-    return [(shape, split.get(shape.key, outcome)) for shape, outcome in outcomes]
-
-
-def workload_echo(request: Request) -> dict[str, Any]:
-    """The workload's stated keys."""
-    return {f.name: v for f in fields(request) if (v := getattr(request, f.name)) is not None}
-
-
-def _frontier(plans: list[Plan]) -> list[Plan]:
-    """Mark the plans that nothing beats in both cost and speed."""
-    best = pareto(plans)
-    return [p.because(reason("pareto")) if id(p) in best else p for p in plans]
-
-
-def _old_would_fit(found: Candidates, planner: WorkloadPlanner) -> bool:
-    """Whether prices too old to rank are all that stands between the user and a plan."""
-    return any(planner.options(shape).options for shape in found.stale)
-
-
-def _providers(catalog: Catalog, shown: list[Plan]) -> list[dict[str, Any]]:
-    """The state of every provider behind a row, and of every one whose last refresh went wrong."""
-    present = {p.offer["provider"] for p in shown} | {p.offer["via"] for p in shown}
-    return [
-        {name: row[name] for name in ("provider", "outcome", "last_success_at", "age_s", "freshness", "note")}
-        for row in provider_health(catalog)
-        if row["provider"] in present or row["outcome"] in {"failed", "held", "partial"}
+    share = ask.policy.batch_share
+    if not share or ask.request.workload != "serve":
+        return make_plan(catalog, ask)
+    interactive = _part(ask, 1 - share)
+    patient = _patient(_part(ask, share), asked_purchase=bool(ask.wanted.purchase_option))
+    front = make_plan(catalog, interactive)
+    back = make_plan(catalog, patient, planner=ServingPlanner(patient.request, patient.policy, relaxed=True))
+    tiers = [
+        _tier("interactive", 1 - share, interactive, front),
+        _tier("batch", share, patient, back),
     ]
+    costs = [tier["cost_usd_month"] for tier in tiers]
+    front.answer["policy"] = ask.policy.as_dict()
+    front.answer["tiers"] = tiers
+    front.answer["tiers_cost_usd_month"] = None if None in costs else round(sum(costs), 6)
+    front.answer["warnings"].append(reason("two_tiers", interactive_share=round(1 - share, 4), batch_share=share))
+    if not back.plans:
+        front.plans.clear()
+        front.answer["rows"] = []
+        front.answer["rejected"] = back.answer["rejected"]
+        front.only_stale = back.only_stale
+    return front
 
 
-def _warnings(catalog: Catalog, ask: Ask, ranked: list[Plan], found: Candidates) -> list[Reason]:
-    warnings: list[Reason] = [reason("catalog", text=text) for text in catalog.warnings]
-    kinds = sorted({p.offer["provenance"] for p in ranked} - {"live"})
-    if kinds:
-        warnings.append(reason("prices_not_live", provenance=kinds))
-    if ranked and not ranked[0].option.meets:
-        warnings.append(slow_reason(ranked[0].option, ask.policy) | {"code": "default_service_level_missed"})
-    if found.sold_out:
-        gpus = sorted({str(row["gpu"]) for row in found.sold_out})
-        warnings.append(reason("scarce_supply", gpus=gpus, offers=sum(r["offer_count"] for r in found.sold_out)))
-    if len(ranked) > ask.limit:
-        warnings.append(reason("rows_cut", shown=ask.limit, rows=len(ranked)))
-    if ranked and any(p.offer["currency"] != "USD" for p in ranked[: ask.limit]):
-        warnings.append(reason("currency_converted"))
-    warnings.append(reason("taxes_not_included"))
-    return warnings
+def _part(ask: Ask, share: float) -> Ask:
+    """The ask for a share of the load: users and requests a second."""
+    request: Request = ask.request
+    if request.concurrency is not None:
+        request = replace(request, concurrency=max(1, math.ceil(request.concurrency * share - 1e-9)))
+    policy = ask.policy
+    if policy.requests_s is not None:
+        policy = replace(policy, requests_s=policy.requests_s * share)
+    if policy.egress_gb is not None:
+        policy = replace(policy, egress_gb=policy.egress_gb * share)
+    return replace(ask, request=request, policy=policy)
+
+
+def _patient(ask: Ask, *, asked_purchase: bool) -> Ask:
+    """The same with everything that the back tier may use: no latency limit, spot."""
+    options = ask.policy.purchase_options if asked_purchase else _BATCH_OPTIONS
+    policy = replace(
+        ask.policy, ttft_ms_max=None, tpot_ms_max=None, service_level_stated=False, purchase_options=options
+    )
+    return replace(ask, policy=policy)
+
+
+def _tier(name: str, share: float, ask: Ask, result: Result) -> dict[str, Any]:
+    rows = result.answer["rows"]
+    return {
+        "tier": name,
+        "share": round(share, 6),
+        "concurrency": ask.request.concurrency,
+        "requests_s": ask.policy.requests_s,
+        "cost_usd_month": rows[0]["cost_total_usd"] if rows else None,
+        "rows": rows[:_ROWS_A_TIER],
+    }
