@@ -21,29 +21,24 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from catalog.names import resolve
-from catalog.types import Availability, Document
+from catalog.types import Document
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
-from collectors.listing import as_list, as_object, positive, whole_items, whole_number
+from collectors.listing import as_list, as_object, positive, whole_items
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
+from collectors.runpod_stock import CLOUDS, Cloud, availability_of, graphql_query, pod_sizes, stock_of
 
 GRAPHQL_URL = "https://api.runpod.io/graphql"
 CATALOG_URL = "https://api.runpod.io/v2/catalog/gpus?include=AVAILABILITY&product=POD"
 PRICING_URL = "https://docs.runpod.io/pods/pricing.md"
-POD_SIZES = (1, 2, 4, 8)
-"""GPU counts that are asked for; each is offered where it lies within a type's limits."""
 PLACEHOLDER = Decimal("0.5")
 # A few per cent are the market; more is two figures in each other's place.
 SWAP_MARGIN = Decimal("1.1")
 
-Cloud = Literal["secure", "community"]
-CLOUDS: tuple[Cloud, ...] = ("secure", "community")
-_STOCK: Mapping[str, Availability] = {"high": "available", "medium": "available", "low": "limited"}
-_STOCK_FIELDS = "minimumBidPrice uninterruptablePrice minVcpu minMemory stockStatus countryCode availableGpuCounts"
 _DISK_PRICE = re.compile(r"disk volumes?\W.{0,200}?\$([\d.]+) per GB per month on running", re.IGNORECASE)
 _FREE_TRAFFIC = re.compile(r"no additional fees for data ingress or egress", re.IGNORECASE)
 
@@ -65,7 +60,7 @@ class Runpod(Collector):
 
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
         """GraphQL for everybody; the REST catalogue beside it where there is a key."""
-        body = json.dumps({"query": _graphql_query()}).encode()
+        body = json.dumps({"query": graphql_query()}).encode()
         yield Request(GRAPHQL_URL, "POST", {"content-type": "application/json"}, body, "gpu-types")
         key = keys.get("RUNPOD_API_KEY", "")
         if key:
@@ -92,20 +87,6 @@ class Runpod(Collector):
             for gpu in _listed(rows, document, need(document, answer, "gpus", kind=list), "gpus", "price"):
                 _add_from_catalog(rows, document, gpu, known)
         return rows.finish()
-
-
-def _graphql_query() -> str:
-    stock = " ".join(
-        f"{cloud}{count}: lowestPrice(input: {{gpuCount: {count}, secureCloud: {str(cloud == 'secure').lower()}}})"
-        f" {{ {_STOCK_FIELDS} }}"
-        for cloud in CLOUDS
-        for count in POD_SIZES
-    )
-    return (
-        "query GpuTypes { gpuTypes { id displayName manufacturer memoryInGb secureCloud communityCloud securePrice"
-        " communityPrice secureSpotPrice communitySpotPrice clusterPrice minPodGpuCount maxGpuCount"
-        f" maxGpuCountSecureCloud maxGpuCountCommunityCloud nodeGroupDatacenters {{ id }} {stock} }} }}"
-    )
 
 
 def _gpu_types(rows: RowBuilder, document: Document, answer: Any) -> Iterator[Mapping[str, Any]]:
@@ -143,50 +124,19 @@ def _add_cloud(rows: RowBuilder, document: Document, gpu: Mapping[str, Any], clo
         rows.reject("prices_look_swapped", f"{cloud}SpotPrice", f"{spot} on spot, {full} on demand", sample=gpu["id"])
         return False
     if spot is None or spot <= 0:
-        spot = decimal_of((_stock(gpu, cloud, 1) or {}).get("minimumBidPrice"))
-    for count in _sizes(gpu, cloud):
+        spot = decimal_of((stock_of(gpu, cloud, 1) or {}).get("minimumBidPrice"))
+    for count in pod_sizes(gpu, cloud):
         _add_pod(rows, document, gpu, cloud, count, "on_demand", full)
         if spot is not None and 0 < spot < full:
             _add_pod(rows, document, gpu, cloud, count, "spot", spot)
     return True
 
 
-def _sizes(gpu: Mapping[str, Any], cloud: Cloud) -> list[int]:
-    """The GPU counts to offer, up to the cloud's limit for this type; one GPU where no limit is stated."""
-    limits = as_object(gpu.get("maxCount"))
-    stated = whole_number(limits.get(cloud) if limits else gpu.get(f"maxGpuCount{cloud.capitalize()}Cloud"))
-    largest = stated if stated is not None else whole_number(gpu.get("maxGpuCount")) or 1
-    smallest = whole_number(gpu.get("minPodGpuCount")) or 1
-    return sorted({n for n in (*POD_SIZES, largest) if smallest <= n <= largest})
-
-
-def _stock(gpu: Mapping[str, Any], cloud: Cloud, count: int) -> Mapping[str, Any] | None:
-    """What is known of the stock of one size in one cloud; None where it was not asked."""
-    asked = gpu.get(f"{cloud}{count}")
-    if isinstance(asked, Mapping):
-        return asked
-    plain = gpu.get("lowestPrice")
-    if not isinstance(plain, Mapping):
-        return None
-    # An answer that does not say which cloud it is of belongs to the one with this price, or to both where it is empty.
-    price = decimal_of(plain.get("uninterruptablePrice"))
-    of_cloud = price is None or price == decimal_of(gpu.get(f"{cloud}Price"))
-    counts = plain.get("availableGpuCounts")
-    of_count = count == 1 or (isinstance(counts, list) and count in counts)
-    return plain if of_cloud and (of_count or price is None) else None
-
-
-def _availability(stock: Mapping[str, Any] | None) -> Availability:
-    if stock is None:
-        return "unknown"
-    return _STOCK.get(str(stock.get("stockStatus") or stock.get("availability") or "none").casefold(), "unavailable")
-
-
 def _add_pod(
     rows: RowBuilder, document: Document, gpu: Mapping[str, Any], tenancy: str, count: int, option: str, price: Decimal
 ) -> None:
     cloud: Cloud = "secure" if tenancy == "secure" else "community"
-    stock = {"availability": gpu["availability"]} if "availability" in gpu else _stock(gpu, cloud, count)
+    stock = {"availability": gpu["availability"]} if "availability" in gpu else stock_of(gpu, cloud, count)
     if "price" in gpu and count > 1:
         stock = None  # the catalogue was asked for one GPU
     _add(
@@ -194,7 +144,7 @@ def _add_pod(
         sku=f"{gpu['id']} x{count}",
         purchase_option=option,
         tenancy=tenancy,
-        availability="unknown" if tenancy == "serverless" else _availability(stock),
+        availability="unknown" if tenancy == "serverless" else availability_of(stock),
         vcpu_count=positive((stock or {}).get("minVcpu")) if count == 1 or f"{cloud}{count}" in gpu else None,
         memory_gib=positive((stock or {}).get("minMemory")) if count == 1 or f"{cloud}{count}" in gpu else None,
     )  # fmt: skip
@@ -229,8 +179,8 @@ def _add_cluster(rows: RowBuilder, document: Document, gpu: Mapping[str, Any]) -
     places = [place for place in as_list(gpu.get("nodeGroupDatacenters")) if isinstance(place, Mapping)]
     if price is None or price <= 0 or not places:
         return
-    count = _sizes(gpu, "secure")[-1:]
-    stock = _stock(gpu, "secure", count[0]) if count else None
+    count = pod_sizes(gpu, "secure")[-1:]
+    stock = stock_of(gpu, "secure", count[0]) if count else None
     if not stock or stock.get("minVcpu") is None:
         rows.reject("no_stock", "lowestPrice", stock, sample=f"{gpu['id']} cluster")
         return
@@ -242,7 +192,7 @@ def _add_cluster(rows: RowBuilder, document: Document, gpu: Mapping[str, Any]) -
             tenancy="secure",
             region=str(place.get("id") or ""),
             network_option="instant_cluster",
-            availability=_availability(stock),
+            availability=availability_of(stock),
             vcpu_count=positive(stock.get("minVcpu")),
             memory_gib=positive(stock.get("minMemory")),
         )  # fmt: skip
@@ -259,7 +209,7 @@ def _add_from_catalog(
         if price is None or price <= 0:
             rows.reject("not_a_price", f"price.{cloud}", prices.get(cloud), sample=gpu["id"])
             continue
-        for count in _sizes(gpu, cloud):
+        for count in pod_sizes(gpu, cloud):
             _add_pod(rows, document, gpu, cloud, count, "on_demand", price)
     serverless = decimal_of(prices.get("serverless"))
     if serverless is not None and serverless > 0:

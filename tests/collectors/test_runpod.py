@@ -102,7 +102,7 @@ def test_sizes_follow_the_stated_limits(fields, sizes):
 
 @pytest.mark.parametrize(
     ("status", "availability"),
-    [("High", "available"), ("Medium", "available"), ("Low", "limited"), ("None", "unavailable"),
+    [("High", "available"), ("Medium", "available"), ("Low", "limited"), ("None", "unavailable"), ("Odd", "unknown"),
      (None, "unavailable")],
 )  # fmt: skip
 def test_stock(status, availability):
