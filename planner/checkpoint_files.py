@@ -111,7 +111,7 @@ def _read_folder(folder: Path) -> dict[str, Any]:
             return read_gguf(ggufs[0], parts=ggufs)
         msg = f"{folder} holds neither config.json nor a .gguf file"
         raise ValueError(msg)
-    config = _read_object(config_file)
+    config = _with_quantization(_read_object(config_file), folder)
     shards = sorted(folder.glob("*.safetensors"))
     index = folder / "model.safetensors.index.json"
     if shards:
@@ -126,7 +126,16 @@ def _config_beside(path: Path) -> dict[str, Any]:
     if not config.exists():
         msg = f"{path.name} says how many bytes, not which shape: put the model's config.json beside it"
         raise ValueError(msg)
-    return _read_object(config)
+    return _with_quantization(_read_object(config), path.parent)
+
+
+def _with_quantization(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """ModelOpt builds may keep what was quantised in a file of its own."""
+    beside = folder / "hf_quant_config.json"
+    if beside.exists() and not config.get("quantization_config"):
+        found = _read_object(beside)
+        config["quantization_config"] = {"quant_method": "modelopt", **found.get("quantization", found)}
+    return config
 
 
 def _read_object(path: Path) -> dict[str, Any]:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from planner.attention import CacheGroup
-from planner.model_layers import cache_groups, expert_count, layer_kinds, mamba_shape, moe_layers, whole
+from planner.model_layers import (
+    cache_groups,
+    expert_count,
+    layer_count,
+    layer_kinds,
+    mamba_shape,
+    moe_layers,
+    separate_feed_forward,
+    whole,
+)
 
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 _UNGATED = frozenset({"gelu_new", "gelu_fast", "relu", "relu2", "relu_squared"})
 _UNGATED_TYPES = frozenset({"gpt2", "gpt_neox", "gptj", "opt", "bloom", "falcon", "phi", "starcoder2", "mpt"})
 _BLOCK_SCALE = 1_000_000_000
+_WHOLE_ATTENTION = re.compile(r"(self_attn|linear_attn|attention|\.attn)(\*|\.\*|'|$)|\.q_b?_?proj")
+_WHOLE_SHARED = re.compile(r"shared_experts?(\*|\.\*|'|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +80,9 @@ class ModelSpec:
 
     `intermediate` is the dense feed-forward width, `moe_intermediate` that of one expert, `shared_intermediate` the
     summed width of the shared experts of a layer. `layers` counts all blocks, `attention_layers` those that attend.
-    `native_format` is the checkpoint's own weight format; `unquantised` names tensor classes that its quantised
-    builds keep in 16 bit. `weight_bytes` is the true size of the checkpoint where it is known.
+    `native_format` is the checkpoint's own weight format and `kv_cache_format` the cache format it is tagged with;
+    `unquantised` names tensor classes that its quantised builds keep in 16 bit. `weight_bytes` is the true size of the
+    checkpoint where it is known.
     """
 
     model_id: str
@@ -101,6 +114,7 @@ class ModelSpec:
     weight_bytes: float | None = None
     gguf_type: str | None = None
     model_type: str = ""
+    kv_cache_format: str | None = None
 
     @property
     def is_moe(self) -> bool:
@@ -131,7 +145,7 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         ValueError: layers, hidden size or heads are missing, so nothing can be said.
     """
     config = flatten(raw)
-    layers = whole(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    layers = layer_count(config)
     hidden = whole(config, "hidden_size", "n_embd", "d_model", "dim")
     if layers <= 0 or hidden <= 0:
         return _by_size_alone(name, config)
@@ -179,6 +193,7 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         weight_bytes=float(config["weight_bytes"]) if config.get("weight_bytes") else None,
         gguf_type=config.get("gguf_type"),
         model_type=str(config.get("model_type") or ""),
+        kv_cache_format=_tagged_cache(config),
     )
 
 
@@ -197,6 +212,8 @@ def native_format(config: Mapping[str, Any]) -> str:
     stated = config.get("native_format")
     if isinstance(stated, str):
         return stated
+    if config.get("expert_dtype") == "fp4":
+        return "mxfp4"
     quant = config.get("quantization_config")
     if isinstance(quant, Mapping):
         return _quantised_format(quant)
@@ -220,6 +237,8 @@ def _quantised_format(quant: Mapping[str, Any]) -> str:
 
 
 def _compressed_tensors_format(quant: Mapping[str, Any], text: str) -> str:
+    if "mxfp4" in text:
+        return "mxfp4"
     if "'type': 'float'" in text and "'num_bits': 8" in text:
         return "fp8"
     groups = quant.get("config_groups")
@@ -232,20 +251,32 @@ def _compressed_tensors_format(quant: Mapping[str, Any], text: str) -> str:
 
 
 def _unquantised(config: Mapping[str, Any]) -> frozenset[str]:
-    """Tensor classes that quantised builds of this checkpoint keep in 16 bit."""
-    kept = set()
+    """Tensor classes that quantised builds of this checkpoint keep in 16 bit (`attention_fp8`: in 8 bit)."""
+    kept = {"attention_fp8"} if config.get("expert_dtype") == "fp4" else set()
     if "attention" in str(config.get("fp8_unquantised", "")):
         kept.update({"attention", "edge_layers"})
     quant = config.get("quantization_config")
     if isinstance(quant, Mapping):
         skipped = str(quant.get("modules_to_not_convert") or quant.get("ignore") or quant.get("exclude_modules") or "")
-        if "attn" in skipped:
+        if _WHOLE_ATTENTION.search(skipped):
             kept.add("attention")
-        if "shared_expert" in skipped:
+        if _WHOLE_SHARED.search(skipped):
             kept.add("shared_experts")
     if config.get("native_format") == "int4-g32":
         kept.update({"attention", "shared_experts", "dense_mlp"})
     return frozenset(kept)
+
+
+def _tagged_cache(config: Mapping[str, Any]) -> str | None:
+    """The cache format that a quantised checkpoint asks for (ModelOpt kv_cache_quant_algo, kv_cache_scheme)."""
+    quant = config.get("quantization_config")
+    if not isinstance(quant, Mapping):
+        return None
+    scheme = quant.get("kv_cache_scheme")
+    if isinstance(scheme, Mapping) and whole(scheme, "num_bits") == 8:
+        return "fp8" if scheme.get("type") == "float" else "int8"
+    algorithm = str(quant.get("kv_cache_quant_algo") or "").casefold()
+    return algorithm if algorithm in {"fp8", "nvfp4", "int8"} else None
 
 
 def _has_tower(raw: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
@@ -343,11 +374,46 @@ def _budget(
         kv_projection=kv_projection,
         replicated=replicated + 2 * layers * hidden + moe * hidden * experts,
         state_mixers=_state_parameters(config, hidden, heads, head_dim),
-        dense_mlp=max(0, dense) * matrices * hidden * _dense_width(config, hidden),
-        experts=moe * experts * matrices * hidden * _expert_width(config) if moe else 0,
+        dense_mlp=_dense_parameters(config, max(0, dense), matrices, hidden) + _latent_projections(config, moe, hidden),
+        experts=moe * experts * matrices * _routed_hidden(config, hidden) * _expert_width(config) if moe else 0,
         shared_experts=moe * matrices * hidden * _shared_width(config) if moe else 0,
         tower=0.0,
     )
+
+
+def _routed_hidden(config: Mapping[str, Any], hidden: int) -> int:
+    """Width that the routed experts work on: a latent one where the configuration states it."""
+    return whole(config, "moe_latent_size", "routed_expert_hidden_size", default=hidden)
+
+
+def _latent_projections(config: Mapping[str, Any], moe: int, hidden: int) -> float:
+    """Matrices into and out of the latent width of the routed experts."""
+    latent = _routed_hidden(config, hidden)
+    return 0.0 if latent == hidden else moe * 2 * hidden * latent
+
+
+def _dense_parameters(config: Mapping[str, Any], layers: int, matrices: int, hidden: int) -> float:
+    """Dense feed-forward weights; models from architecture search state a width for each block."""
+    blocks = config.get("block_configs")
+    if not isinstance(blocks, list):
+        return layers * matrices * hidden * _dense_width(config, hidden)
+    total = 0.0
+    for block in blocks:
+        feed_forward = block.get("ffn", {}) if isinstance(block, Mapping) else {}
+        if feed_forward.get("no_op"):
+            continue
+        if feed_forward.get("replace_with_linear"):
+            total += hidden * hidden
+            continue
+        width = whole(feed_forward, "intermediate_size") or _multiplied_width(feed_forward, hidden)
+        total += matrices * hidden * width
+    return total
+
+
+def _multiplied_width(feed_forward: Mapping[str, Any], hidden: int) -> int:
+    """ffn_mult of the DeciLM layout: 2/3 of the multiple of the hidden size, rounded up to 256."""
+    width = int(2 * float(feed_forward.get("ffn_mult") or 1) * hidden / 3)
+    return -(-width // 256) * 256
 
 
 def _mlp_layers(config: Mapping[str, Any], layers: int) -> int:
@@ -355,8 +421,7 @@ def _mlp_layers(config: Mapping[str, Any], layers: int) -> int:
     pattern = config.get("hybrid_override_pattern")
     if isinstance(pattern, str):
         return pattern[:layers].count("-") + pattern[:layers].count("E")
-    listed = config.get("layer_types")
-    if isinstance(listed, str) and (" moe" in listed or " mlp" in listed):
+    if separate_feed_forward(config):
         return layer_kinds(config)["none"]
     return layers
 
@@ -382,8 +447,17 @@ def _attention_parameters(
             keys_only = group.kind == "full" and bool(config.get("attention_k_eq_v"))
             kv += group.layers * hidden * group.kv_heads * (width + (0 if keys_only else group.value_dim))
         elif group.kind == "sliding":
-            divided += group.layers * hidden * heads * head_dim / 4
+            divided += group.layers * _low_rank_attention(config, hidden, heads, head_dim)
+            replicated += group.layers * hidden * head_dim
     return divided, kv, replicated
+
+
+def _low_rank_attention(config: Mapping[str, Any], hidden: int, heads: int, head_dim: int) -> float:
+    """Query and output of compressed attention: both through low ranks, the output in groups of heads."""
+    query_rank = whole(config, "q_lora_rank", default=hidden // 4)
+    output_rank, groups = whole(config, "o_lora_rank", default=hidden // 8), whole(config, "o_groups", default=8)
+    query = hidden * query_rank + query_rank * heads * head_dim
+    return query + heads * head_dim * output_rank + groups * output_rank * hidden
 
 
 def _state_parameters(config: Mapping[str, Any], hidden: int, heads: int, head_dim: int) -> float:

@@ -45,9 +45,24 @@ def whole(config: Config, *keys: str, default: int = 0) -> int:
     return default
 
 
+def layer_count(config: Config) -> int:
+    """Blocks of the model; a list of their kinds stands in for a missing number."""
+    stated = whole(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    listed = config.get("layers_block_type") or config.get("layer_types")
+    return stated or (len(listed) if isinstance(listed, list) else 0)
+
+
+def separate_feed_forward(config: Config) -> bool:
+    """Whether feed-forward parts are blocks of their own in the list of layer kinds."""
+    listed = config.get("layers_block_type") or config.get("layer_types")
+    if isinstance(listed, str):
+        return " moe" in listed or " mlp" in listed
+    return isinstance(listed, list) and any(kind in {"moe", "mlp"} for kind in listed)
+
+
 def layer_kinds(config: Config) -> Counter[str]:
     """How many layers are of which kind: full, sliding or chunked attention, linear attention, mamba, conv, none."""
-    layers = whole(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    layers = layer_count(config)
     for detect in (_listed, _pattern_string, _binary_pattern, _counted_hybrid, _periodic, _windowed):
         found = detect(config, layers)
         if found is not None:
@@ -153,7 +168,7 @@ def cache_groups(config: Config, heads: int, kv_heads: int, head_dim: int) -> tu
         kv_heads: key-value heads of an ordinary layer.
         head_dim: width of one head.
     """
-    layers = whole(config, "num_hidden_layers", "n_layer", "num_layers", "n_layers")
+    layers = layer_count(config)
     ratios = config.get("compress_ratios")
     if isinstance(ratios, list):
         return _compressed_groups(config, ratios[:layers], head_dim)
@@ -276,6 +291,9 @@ def moe_layers(config: Config, layers: int) -> int:
     listed = config.get("layer_types")
     if isinstance(listed, str) and " moe" in listed:
         return int(re.findall(r"(\d+) moe", listed)[0])
+    kinds = config.get("layers_block_type")
+    if isinstance(kinds, list) and "moe" in kinds:
+        return kinds[:layers].count("moe")
     frequency = config.get("moe_layer_freq")
     if isinstance(frequency, list):
         return sum(1 for flag in frequency[:layers] if flag)

@@ -85,7 +85,17 @@ def known_models() -> Mapping[str, ModelSpec]:
 
 @functools.lru_cache(maxsize=1024)
 def _named(name: str) -> ModelSpec:
-    return _checked(_canonical(name) or name, _config_of(name, required=True))
+    config = _config_of(name, required=True)
+    form = _format_suffix(name)
+    if form and not looks_like_path(name):
+        config = {**config, "native_format": form}
+    return _checked(_canonical(name) or name, config)
+
+
+def _format_suffix(name: str) -> str | None:
+    """The weight format that a repository's name ends in, such as -FP8 or -AWQ."""
+    found = re.search(r"[-_](fp8|nvfp4|mxfp4|awq|gptq|int4|int8|w8a8|w4a16)(?=$|[-_])", name.casefold())
+    return {"w8a8": "int8", "w4a16": "int4"}.get(found[1], found[1]) if found else None
 
 
 def _checked(name: str, config: Mapping[str, Any]) -> ModelSpec:

@@ -167,6 +167,9 @@ def _cache(request: Request, spec: ModelSpec, engine: str, weights: str, said: l
                 "unknown_kv_cache", f"unknown kv_cache {asked!r}. Known: {', '.join(CACHE_BYTES)}.", suggestions
             )
         return "fp8" if found.startswith("fp8") else found
+    if spec.kv_cache_format and weights == spec.native_format:
+        said.append(f"kv_cache {spec.kv_cache_format}, as the checkpoint is tagged")
+        return spec.kv_cache_format
     if weights == "nvfp4" or (weights == "fp8" and engine == "tensorrt-llm"):
         said.append(f"kv_cache fp8: {weights} builds for this engine carry an FP8 cache tag (kv_cache_quant_algo)")
         return "fp8"

@@ -25,6 +25,12 @@ _MXFP4_WIDTH_PAD = 128
 _MXFP4_HIDDEN_PAD = 256
 
 
+# Published NVFP4 builds (hf_quant_config.json at huggingface.co/nvidia): of mixtures of experts only the experts are
+# quantised, of dense linear-attention hybrids the feed-forward part, with attention in FP8; of plain dense models all
+# but the output layer.
+_NVFP4_EXPERTS_ONLY = frozenset({"attention", "shared_experts"})
+
+
 @dataclass(frozen=True, slots=True)
 class WeightFormat:
     """Bytes of one weight by class of tensor, and the arithmetic that the format allows."""
@@ -144,10 +150,15 @@ def _part_bytes_cached(spec: ModelSpec, form: WeightFormat, marlin: bool) -> tup
     budget = spec.budget
     body = form.body
     kept = spec.unquantised if body < _HALF and not form.name.startswith("gguf") else frozenset()
-    attention = _HALF if "attention" in kept else body
+    if form.name == "nvfp4" and spec.is_moe:
+        kept |= _NVFP4_EXPERTS_ONLY
+    attention = mixers = body
+    if "attention" in kept:
+        attention = mixers = _HALF
+    elif "attention_fp8" in kept or (form.name in {"nvfp4", "mxfp4"} and spec.state_layers):
+        attention = mixers = 1.0
+    shared = _HALF if "shared_experts" in kept else 1.0 if "attention_fp8" in kept else body
     edge = _edge_share(spec) if "edge_layers" in kept else 0.0
-    # Linear-attention projections stay in FP8 where the rest is 4 bit (mixed-precision ModelOpt builds).
-    mixers = 1.0 if form.name in {"nvfp4", "mxfp4"} else body
     mlp = _HALF if "dense_mlp" in kept else body + edge * (_HALF - body)
     return (
         ("embedding", budget.embedding * form.embedding),
@@ -161,7 +172,7 @@ def _part_bytes_cached(spec: ModelSpec, form: WeightFormat, marlin: bool) -> tup
         ("state_mixers", budget.state_mixers * mixers),
         ("dense_mlp", budget.dense_mlp * mlp),
         ("experts", budget.experts * (body + edge * (_HALF - body)) * _expert_padding(spec, form, marlin)),
-        ("shared_experts", budget.shared_experts * (_HALF if "shared_experts" in kept else body)),
+        ("shared_experts", budget.shared_experts * shared),
         ("tower", budget.tower * max(_HALF, body)),
     )
 
