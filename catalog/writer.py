@@ -17,10 +17,12 @@ from typing import Any
 
 from catalog import history_months, live_file, writer_rows, writer_runs
 from catalog.engine import Connection, rows_of, scalar, transaction
+from catalog.errors import UnknownName
 from catalog.gpu_facts import load_accelerators, load_gpu_facts
 from catalog.home import Home
 from catalog.lock import exclusive
 from catalog.publish import publish
+from catalog.types import Provenance
 from catalog.writer_runs import Refreshed, RowCounts, Trip, insert
 
 __all__ = ["ProviderFacts", "Refreshed", "RowCounts", "Trip", "Writer", "writing"]
@@ -42,6 +44,16 @@ class ProviderFacts:
     currency: str
     counted: bool
     terms_note: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRun:
+    """A run that the guard held and whose rows are kept."""
+
+    complete: bool
+    row_count: int
+    observed_at: datetime
+    provenance: Provenance
 
 
 class Writer:
@@ -80,10 +92,10 @@ class Writer:
             insert(self._connection, "providers", rows)
 
     def known_rows(self, provider: str) -> list[dict[str, Any]]:
-        """The provider's open offers as last stored: their id, kind, place and native price per hour."""
+        """The provider's open offers as last stored: what they are, where, and their native price per hour."""
         return rows_of(
             self._connection,
-            """SELECT offer_id, gpu, region, purchase_option, currency, price_hour FROM live.current
+            """SELECT offer_id, gpu, region, purchase_option, instance_type, currency, price_hour FROM live.current
             WHERE source = ? AND closed_at IS NULL ORDER BY offer_id""",
             [provider],
         )
@@ -100,6 +112,24 @@ class Writer:
         )
         state = rows[0] if rows else {}
         return RowCounts(open_offers, state.get("rejected_count") or 0, state.get("unmapped_count") or 0)
+
+    def held_run(self, provider: str, run_id: str) -> HeldRun:
+        """What is kept of a provider's held run.
+
+        Raises:
+            UnknownName: no rows of it are kept; the message names the run of which there are.
+        """
+        rows = rows_of(
+            self._connection,
+            """SELECT held_run_id, bool_and(held_complete) AS complete, count(*) AS row_count,
+                   min(observed_at) AS observed_at, min(provenance) AS provenance
+            FROM live.held_offers WHERE source = ? GROUP BY ALL""",
+            [provider],
+        )
+        for row in rows:
+            if row["held_run_id"] == run_id:
+                return HeldRun(row["complete"], row["row_count"], row["observed_at"], row["provenance"])
+        raise UnknownName(f"held run of {provider}", run_id, [row["held_run_id"] for row in rows])
 
     def drift_marks(self, provider: str, first_day: str, last_day: str) -> dict[str, float]:
         """Per GPU key the earliest median price per hour (native) kept between two days; empty where none is kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from interfaces import exits
 from interfaces.options import format_option, home_of
 from interfaces.progress import Progress
 from interfaces.render import note, print_rows
+
+if TYPE_CHECKING:
+    from jobs.refresh import Report
 
 COLUMNS = ("provider", "outcome", "row_count", "changed_count", "rejected_count", "unmapped_count", "note")
 
@@ -21,6 +25,8 @@ COLUMNS = ("provider", "outcome", "row_count", "changed_count", "rejected_count"
 @click.option("--replace-recorded", is_flag=True, help="Replace a home that holds recorded data with live data.")
 @click.option("--refresh-timeout", "--timeout", "timeout_s", type=click.FloatRange(1, 86_400), default=60.0,
               show_default=True, help="Seconds for fetching all of them.")  # fmt: skip
+@click.option("--accept", "run_id", metavar="RUN_ID",
+              help="Publish the rows of PROVIDER's held run after a look at them (`status PROVIDER`).")  # fmt: skip
 @format_option()
 @click.pass_context
 def command(
@@ -30,6 +36,7 @@ def command(
     replace_live: bool,
     replace_recorded: bool,
     timeout_s: float,
+    run_id: str | None,
     form: str,
 ) -> int:
     """Fetch PROVIDERs (all by default), check what came, and publish a new catalog.
@@ -37,8 +44,14 @@ def command(
     A provider that fails, or whose data looks wrong, keeps its last good rows. Exit 5 then, 6 when another refresh
     is writing and does not finish.
     """
-    from jobs.refresh import refresh
+    from jobs.refresh import accept_held, refresh
 
+    if run_id and (len(providers) != 1 or from_fixtures):
+        raise click.UsageError("--accept takes one provider, and nothing is fetched with it")
+    if run_id:
+        report = accept_held(home_of(ctx), providers[0], run_id, timeout_s=timeout_s)
+        _print(report, form)
+        return exits.OK
     if replace_live and not from_fixtures:
         raise click.UsageError("--replace-live goes with --from-fixtures")
     if replace_recorded and from_fixtures:
@@ -52,10 +65,14 @@ def command(
             replace_mode=replace_live or replace_recorded,
             announce=progress.announce,
         )
-    rows = [asdict(result) for result in report.results]
-    print_rows(rows, COLUMNS, form, envelope={"as_of": report.as_of, "rows": [], "providers": [], "warnings": []})
+    _print(report, form)
     if report.troubled:
         bad = [r.provider for r in report.results if r.outcome in {"failed", "held"}]
-        note(f"note: {', '.join(bad)} kept the last good rows; see `gpubazaar status`")
+        note(f"note: {', '.join(bad)} kept the last good rows; see `gpubazaar status {bad[0]}`")
         return exits.SOME_FAILED
     return exits.OK
+
+
+def _print(report: Report, form: str) -> None:
+    rows = [asdict(result) for result in report.results]
+    print_rows(rows, COLUMNS, form, envelope={"as_of": report.as_of, "rows": [], "providers": [], "warnings": []})

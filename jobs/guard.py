@@ -1,15 +1,15 @@
 """The guard: a provider's new rows replace the old only if they are plausible beside them.
 
-Each rule is a small function over the same comparison; thresholds are data (`jobs/data/guard.csv`: a line `*` for all,
-a line per provider that differs). A tripped rule holds the run: the last good rows stay and age visibly.
+Each rule is a small function over the same comparison (`jobs/guard_rules.py`); thresholds are data
+(`jobs/data/guard.csv`: a line `*` for all, a line per provider that differs). A tripped rule holds the run: the last
+good rows stay and age visibly, the new ones are kept for inspection.
 """
 
 from __future__ import annotations
 
 import csv
-import statistics
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
@@ -21,38 +21,82 @@ from collectors.contract import Expect
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """How far a run may differ from the last good one. Shares are between 0 and 1."""
+    """How far a run may differ from the last good one. Shares are between 0 and 1, ratios at least 1.
+
+    Attributes:
+        min_row_share: rows against the last good run.
+        min_gpu_kind_share: kinds of GPU against the last good run.
+        min_priced_share: rows with a price, against the last good run.
+        big_group_share: a region or a kind of GPU with at least this share of the rows (and three) may not vanish.
+        max_median_price_ratio: the median of new over old prices, either way.
+        max_repriced_ratio: a single price beyond it has jumped.
+        max_jumped_share: share of prices that may jump.
+        max_moved_share: share of offers that may take over the old price of another offer.
+        max_rejected_share: rows refused by the row checks.
+        max_duplicate_share: rows that repeat an offer of the same run.
+        max_spot_equal_share: spot prices that are not below the on-demand price.
+        max_drift_ratio: the median price against that of two to five weeks ago, either way.
+    """
 
     min_row_share: float
     min_gpu_kind_share: float
+    min_priced_share: float
+    big_group_share: float
     max_median_price_ratio: float
-    max_shifted_share: float
-    max_rejected_share: float
     max_repriced_ratio: float
+    max_jumped_share: float
+    max_moved_share: float
+    max_rejected_share: float
+    max_duplicate_share: float
+    max_spot_equal_share: float
+    max_drift_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """One offer of the last good run."""
+    """One offer of the last good run; `price_hour` is of one instance in `currency`, None without a price."""
 
     offer_id: str
     gpu: str | None
     region: str
     purchase_option: str
+    instance_type: str
     currency: str
     price_hour: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A new run beside the last good one."""
+    """A new run beside the last good one. `marks`: per GPU key the median price per hour some weeks ago."""
 
     rows: Sequence[OfferRow]
     known: Sequence[Known]
-    rejected_count: int
-    complete: bool
     expect: Expect
     limits: Thresholds
+    complete: bool = True
+    rejected_count: int = 0
+    duplicate_count: int = 0
+    marks: Mapping[str, float] = field(default_factory=dict)
+
+    def price_ratios(self) -> list[float]:
+        """New price over old price, offer by offer, in the offer's own currency."""
+        old = {k.offer_id: k.price_hour for k in self.known if k.price_hour}
+        ratios = []
+        for row in self.rows:
+            before, now = old.get(row.offer.offer_id), price_hour_of(row)
+            if before and now is not None:
+                ratios.append(now / before)
+        return ratios
+
+
+def price_hour_of(row: OfferRow) -> float | None:
+    """The price of one instance per hour in the row's own currency; None without a price."""
+    offer, quote = row.offer, row.quote
+    if quote.price is None:
+        return None
+    return float(
+        instance_price_hour(quote.price, quote.price_unit, quote.price_scope, offer.gpu_count, offer.commitment_days)
+    )
 
 
 @cache
@@ -69,114 +113,24 @@ def thresholds() -> Mapping[str, Thresholds]:
         return found
 
 
-def examine(comparison: Comparison) -> list[Trip]:
-    """Every rule that the run trips; none means it may be published."""
-    return [trip for rule in _RULES if (trip := rule(comparison)) is not None]
+def limits_of(provider: str) -> Thresholds:
+    """The thresholds of one provider."""
+    return thresholds().get(provider, thresholds()["*"])
 
 
 def compare(
     provider: str, rows: Sequence[OfferRow], known: Sequence[Known], *, rejected_count: int, complete: bool,
-    expect: Expect,
+    expect: Expect, duplicate_count: int = 0, marks: Mapping[str, float] | None = None,
 ) -> Comparison:  # fmt: skip
     """A comparison with the provider's own thresholds."""
-    limits = thresholds().get(provider, thresholds()["*"])
-    return Comparison(rows, known, rejected_count, complete, expect, limits)
-
-
-def _min_rows(c: Comparison) -> Trip | None:
-    if not c.complete or len(c.rows) >= c.expect.min_rows:
-        return None
-    return Trip("too_few_rows", f"{len(c.known)} rows", f"{len(c.rows)} rows", f"at least {c.expect.min_rows}")
-
-
-def _required_gpus(c: Comparison) -> Trip | None:
-    seen = {r.offer.gpu for r in c.rows} | {g for r in c.rows for g in r.offer.gpu_candidates}
-    missing = sorted(c.expect.gpus - seen)
-    if not c.complete or not missing:
-        return None
-    return Trip("gpu_missing", "present", f"no {', '.join(missing)}", "these are always sold here")
-
-
-def _row_count(c: Comparison) -> Trip | None:
-    if not c.complete or not c.known:
-        return None
-    share = len(c.rows) / len(c.known)
-    if share >= c.limits.min_row_share:
-        return None
-    return Trip(
-        "rows_vanished", f"{len(c.known)} rows", f"{len(c.rows)} rows", f"at least {c.limits.min_row_share:.0%} of them"
-    )
-
-
-def _gpu_kinds(c: Comparison) -> Trip | None:
-    before = {k.gpu for k in c.known if k.gpu}
-    after = {r.offer.gpu for r in c.rows if r.offer.gpu}
-    if not c.complete or not before or len(before & after) / len(before) >= c.limits.min_gpu_kind_share:
-        return None
-    gone = sorted(before - after)
-    return Trip(
-        "gpu_kinds_vanished", f"{len(before)} kinds", f"{len(before & after)} of them ({', '.join(gone[:5])} gone)",
-        f"at least {c.limits.min_gpu_kind_share:.0%}",
+    return Comparison(
+        rows=rows, known=known, expect=expect, limits=limits_of(provider), complete=complete,
+        rejected_count=rejected_count, duplicate_count=duplicate_count, marks=marks or {},
     )  # fmt: skip
 
 
-def _ratios(c: Comparison) -> list[float]:
-    """New price over old price, offer by offer, in the offer's own currency."""
-    old = {k.offer_id: k for k in c.known if k.price_hour}
-    ratios = []
-    for row in c.rows:
-        offer, quote = row.offer, row.quote
-        was = old.get(offer.offer_id)
-        if was is None or was.price_hour is None or quote.price is None:
-            continue
-        now = instance_price_hour(
-            quote.price, quote.price_unit, quote.price_scope, offer.gpu_count, offer.commitment_days
-        )
-        ratios.append(float(now) / was.price_hour)
-    return ratios
+def examine(comparison: Comparison) -> list[Trip]:
+    """Every rule that the run trips; none means it may be published."""
+    from jobs.guard_rules import RULES
 
-
-def _median_price(c: Comparison) -> Trip | None:
-    ratios = _ratios(c)
-    if not ratios:
-        return None
-    median = statistics.median(ratios)
-    limit = c.limits.max_median_price_ratio
-    if 1 / limit <= median <= limit:
-        return None
-    return Trip("prices_shifted", "median 1.00x", f"median {median:.2f}x", f"between {1 / limit:.2f}x and {limit:.2f}x")
-
-
-def _single_prices(c: Comparison) -> Trip | None:
-    ratios = _ratios(c)
-    wild = [r for r in ratios if r > c.limits.max_repriced_ratio or r < 1 / c.limits.max_repriced_ratio]
-    if not ratios or len(wild) / len(ratios) <= c.limits.max_shifted_share:
-        return None
-    return Trip(
-        "many_prices_jumped", "0 offers", f"{len(wild)} of {len(ratios)} by more than {c.limits.max_repriced_ratio:g}x",
-        f"at most {c.limits.max_shifted_share:.0%}",
-    )  # fmt: skip
-
-
-def _currency(c: Comparison) -> Trip | None:
-    old = {k.offer_id: k.currency for k in c.known}
-    switched = [r for r in c.rows if r.offer.offer_id in old and r.quote.currency != old[r.offer.offer_id]]
-    if not switched:
-        return None
-    row = switched[0]
-    return Trip("currency_switched", old[row.offer.offer_id], f"{row.quote.currency} on {len(switched)} offers", "none")
-
-
-def _rejected(c: Comparison) -> Trip | None:
-    total = len(c.rows) + c.rejected_count
-    if not total or c.rejected_count / total <= c.limits.max_rejected_share:
-        return None
-    return Trip(
-        "many_rejected", f"{len(c.known)} rows", f"{c.rejected_count} of {total} rows rejected",
-        f"at most {c.limits.max_rejected_share:.0%}",
-    )  # fmt: skip
-
-
-_RULES: tuple[Callable[[Comparison], Trip | None], ...] = (
-    _min_rows, _required_gpus, _row_count, _gpu_kinds, _currency, _median_price, _single_prices, _rejected,
-)  # fmt: skip
+    return [trip for rule in RULES if (trip := rule(comparison)) is not None]

@@ -27,7 +27,7 @@ from collectors.fixtures import recorded_providers
 from collectors.registry import collector, collectors_by_provider
 from jobs.attempts import Announce, Attempt, Source, collect, other_mode, prepare
 from jobs.flight import claimed, landed
-from jobs.store_run import RunClock, store
+from jobs.store_run import RunClock, accept, store
 
 WRITE_SECONDS = 30.0
 STOPPED = "stopped before it finished"
@@ -124,6 +124,24 @@ def refresh(
     results += _await_others(home, flight.others, asked_at, deadline, stop, alone=not flight.mine)
     order = [c.provider for c in picked]
     return Report(tuple(sorted(results, key=lambda r: order.index(r.provider))), snapshot, datetime.now(UTC))
+
+
+def accept_held(home: Home, provider: str, run_id: str, *, timeout_s: float = WRITE_SECONDS) -> Report:
+    """Publish a held run's rows after a person looked at them.
+
+    Raises:
+        UnknownName: no such provider, or no rows of such a run are kept.
+        StoreBusy: another process is writing and does not finish.
+    """
+    found = collector(provider)
+    with writing(home, timeout_s=timeout_s) as writer:
+        stored = accept(writer, found.provider, run_id, datetime.now(UTC))
+        snapshot = writer.publish()
+    run = stored.run
+    result = ProviderResult(
+        run.provider, run.outcome, run.reason, run.row_count, changed_count=stored.changed_count, run_id=run.run_id
+    )
+    return Report((result,), snapshot, datetime.now(UTC))
 
 
 def _silent(provider: str, what: str) -> None:

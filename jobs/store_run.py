@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +16,9 @@ from collectors.contract import Collector, Parsed
 from collectors.rows import with_usd
 from jobs.collect import Collected
 from jobs.guard import Known, compare, examine
+
+# Slow drift is measured against the earliest figures kept between so many days ago.
+_DRIFT_DAYS = (35, 14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +60,61 @@ def store(
             counts=writer.stored_counts(collector.provider),
         )  # fmt: skip
     parsed = collected.parsed
-    checked = check_rows(_in_dollars(parsed.rows, writer.dollar_rates()))
+    once = _each_once(parsed.rows)
+    checked = check_rows(_in_dollars(once, writer.dollar_rates()))
     rejections = (*parsed.rejections, *checked.rejections)
-    known = [Known(**row) for row in writer.known_rows(collector.provider)]
-    trips = [] if collector.kind == "rates" else examine(
-        compare(collector.provider, checked.rows, known, rejected_count=len(checked.rejections),
-                complete=collected.complete, expect=collector.expect)
-    )  # fmt: skip
+    trips: list[Trip] = []
+    if collector.kind != "rates":
+        repeats = sum(r.reason == "duplicate_key" for r in parsed.rejections)
+        trips = examine(
+            compare(
+                collector.provider, checked.rows, [Known(**row) for row in writer.known_rows(collector.provider)],
+                rejected_count=len(checked.rejections), complete=collected.complete, expect=collector.expect,
+                duplicate_count=len(parsed.rows) - len(once) + repeats,
+                marks=_marks(writer, collector.provider, clock.finished_at),
+            )
+        )  # fmt: skip
     outcome: Outcome = "held" if trips else "ok" if collected.complete else "partial"
     reason = _reason(trips, collected.notes)
     return _finish(
         writer, collector, clock, outcome, reason, collected=collected, parsed=parsed, rows=checked.rows,
-        rejections=rejections,
+        rejections=rejections, trips=trips,
     )  # fmt: skip
+
+
+def accept(writer: Writer, provider: str, run_id: str, now: datetime) -> Stored:
+    """Publish the rows of a held run after a person looked at them, as a run of its own.
+
+    Args:
+        writer: the open store.
+        provider: whose run it is.
+        run_id: the held run.
+        now: aware UTC now.
+
+    Raises:
+        UnknownName: no rows of such a run of this provider are kept.
+    """
+    held = writer.held_run(provider, run_id)
+    reason = f"accepted by hand: {run_id}"
+    run = Run(
+        run_id=f"{provider}-{now:%Y%m%dT%H%M%S}-accepted", provider=provider, started_at=now, finished_at=now,
+        outcome="ok" if held.complete else "partial", row_count=held.row_count, complete=held.complete, reason=reason,
+    )  # fmt: skip
+    changed = writer.accept(run_id, Refreshed(run=run, observed_at=held.observed_at, provenance=held.provenance))
+    return Stored(run, changed)
+
+
+def _each_once(rows: Sequence[OfferRow]) -> list[OfferRow]:
+    """The first row of each offer: one offer has one price."""
+    first: dict[str, OfferRow] = {}
+    for row in rows:
+        first.setdefault(row.offer.offer_id, row)
+    return list(first.values())
+
+
+def _marks(writer: Writer, provider: str, now: datetime) -> Mapping[str, float]:
+    first, last = (now - timedelta(days=days) for days in _DRIFT_DAYS)
+    return writer.drift_marks(provider, first.date().isoformat(), last.date().isoformat())
 
 
 def _reason(trips: Sequence[Trip], notes: Sequence[str]) -> str:
@@ -94,6 +139,7 @@ def _finish(
     rows: Sequence[OfferRow] = (),
     rejections: Sequence[Rejection] = (),
     counts: RowCounts | None = None,
+    trips: Sequence[Trip] = (),
 ) -> Stored:
     counts = counts or RowCounts(len(rows), len(rejections), len(parsed.unmapped) if parsed else 0)
     run = Run(
@@ -113,6 +159,7 @@ def _finish(
             surcharges=parsed.surcharges if parsed else (),
             rejections=rejections,
             rates=parsed.rates if parsed else (),
+            trips=trips,
             document_hash=collected.document_hash if collected else "",
             fetch_state=_fetch_state(collected.documents) if collected and run.complete else (),
         )
