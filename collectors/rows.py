@@ -192,6 +192,9 @@ class RowBuilder:
         }
         if stated.get("region") and "country" not in stated:
             defaults["country"] = country_of(stated.get("via") or supplier, stated["region"])
+        if fields["gpu_count"] == 1 or stated.get("gpu_interconnect") == "unknown":
+            # One GPU has no link to another, and a source that does not say leaves it to the product's board.
+            stated = {key: value for key, value in stated.items() if key != "gpu_interconnect"}
         merged = {**defaults, **fields, **stated}
         merged.setdefault("provider", supplier)
         return Offer(source_sku=sku, instance_type=instance_type, **merged)

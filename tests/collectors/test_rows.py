@@ -1,0 +1,45 @@
+"""What the row builder adds to what a parser read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from catalog.types import Document
+from collectors.modal import Modal
+from collectors.rows import GpuRead, RowBuilder
+
+DOCUMENT = Document(
+    provider="modal", url="https://modal.com/pricing", body=b"", fetched_at=datetime(2026, 1, 1, tzinfo=UTC)
+)
+
+
+def interconnect(gpu, **stated):
+    row = RowBuilder(Modal()).offer(DOCUMENT, gpu, sku="s", instance_type="s", price="10", **stated)
+    assert row is not None
+    return row.offer.gpu_interconnect
+
+
+@pytest.mark.parametrize("stated", [{}, {"gpu_interconnect": "unknown"}, {"gpu_interconnect": "nvlink"}])
+def test_one_gpu_has_no_interconnect_whatever_the_source_says(stated):
+    assert interconnect(GpuRead(label="H100 SXM", count=1), **stated) == "none"
+
+
+@pytest.mark.parametrize(
+    ("label", "link"),
+    [
+        ("B200 SXM", "nvlink"),
+        ("MI300X", "infinity_fabric"),
+        ("L40S", "pcie"),
+        ("A100 PCIe 80GB", "unknown"),
+        ("H100", "unknown"),
+    ],
+)
+def test_a_source_that_does_not_know_leaves_the_link_to_the_board(label, link):
+    assert interconnect(GpuRead(label=label, count=8), gpu_interconnect="unknown") == link
+
+
+def test_what_the_source_says_of_several_gpus_stands():
+    assert interconnect(GpuRead(label="A100 PCIe 80GB", count=2), gpu_interconnect="nvlink") == "nvlink"
+    assert interconnect(GpuRead(label="H100 SXM", count=2), gpu_interconnect="pcie") == "pcie"
