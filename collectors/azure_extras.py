@@ -2,8 +2,9 @@
 
 Same API and items as the machines (https://learn.microsoft.com/rest/api/cost-management/retail-prices). Meters used:
 `E30 LRS Disk` (standard SSD, 1,024 GiB) and `P10 LRS Disk` (premium SSD, 128 GiB), priced per disk and "1/Month"
-whatever is stored; `Standard IPv4 Static Public IP` per "1 Hour"; `Standard Data Transfer Out` of the product "Rtn
-Preference: MGN" (the default routing) per "1 GB" in steps of `tierMinimumUnits`, of which the first costs nothing.
+whatever is stored, here by the decimal GB; `Standard IPv4 Static Public IP` per "1 Hour"; `Standard Data Transfer Out`
+of the product "Rtn Preference: MGN" (the default routing) per "1 GB" in steps of `tierMinimumUnits`, of which the first
+costs nothing.
 Traps: meters named alike (`… Disk Mount`, `… Disk Operations`, another routing preference) are other things.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 
 from catalog.types import Document, Tier
 from catalog.units import decimal_of
+from collectors.meters import per_gb
 from collectors.rows import RowBuilder
 
 DISKS_GIB: Mapping[str, int] = {"E30 LRS Disk": 1024, "P10 LRS Disk": 128}
@@ -38,8 +40,8 @@ def add_extras(rows: RowBuilder, document: Document, items: Iterable[Mapping[str
             continue
         region, currency = str(item.get("armRegionName") or ""), str(item.get("currencyCode") or "USD")
         if meter in DISKS_GIB and unit == "1/Month":
-            per_gb = amount / DISKS_GIB[meter]
-            rows.surcharge(document, "block_storage", per_gb, "gb_month", region=region, currency=currency)
+            per_gigabyte = per_gb(amount / DISKS_GIB[meter])
+            rows.surcharge(document, "block_storage", per_gigabyte, "gb_month", region=region, currency=currency)
         elif meter == ADDRESS and unit == "1 Hour":
             rows.surcharge(document, "public_ipv4", amount, "hour", region=region, currency=currency)
         elif meter == TRAFFIC and item.get("productName") == ROUTING and unit == "1 GB":

@@ -27,6 +27,7 @@ from catalog.types import Document, PriceScope, PriceUnit
 from catalog.units import read_price
 from collectors.contract import DAY_S, MINUTE_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.gcp_extras import add_extras
 from collectors.gcp_machines import Machine, machine, machines
 from collectors.gcp_page import CALENDAR, COMMIT_1, COMMIT_3, ON_DEMAND, SPOT, Way, machine_lines
 from collectors.gcp_skus import Component, Model, read_sku, unit_price
@@ -151,6 +152,7 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
                 rows.reject("component_price", "pricingExpression", component.unit, sample=sku["description"])
             elif component is not None:
                 found.add(document, component)
+        add_extras(rows, document, skus)
     for part, name, model, region in found.drop_ambiguous():
         rows.reject("price_ambiguous", f"{part} {name}".strip(), model, sample=region)
     if not found.documents:

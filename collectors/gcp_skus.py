@@ -59,6 +59,29 @@ def unit_price(sku: Mapping[str, Any]) -> Mapping[str, Any]:
     return _object(_last(_expression(sku).get("tieredRates")).get("unitPrice"))
 
 
+def unit_of(sku: Mapping[str, Any]) -> str:
+    """What a SKU's price is per, such as "h", "GiBy.h", "GiBy.mo" or "GiBy"."""
+    return str(_expression(sku).get("usageUnit", ""))
+
+
+def regions_of(sku: Mapping[str, Any]) -> tuple[str, ...]:
+    """The regions in which a SKU is sold; "global" is one of them."""
+    regions = sku.get("serviceRegions")
+    return tuple(region for region in regions if isinstance(region, str)) if isinstance(regions, list) else ()
+
+
+def price_steps(sku: Mapping[str, Any]) -> list[tuple[Decimal, Decimal, str]]:
+    """A SKU's tiers as (from quantity, price, currency), in order; none where one of them is not fully stated."""
+    steps, rates = [], _expression(sku).get("tieredRates")
+    for rate in rates if isinstance(rates, list) else ():
+        money = _object(_object(rate).get("unitPrice"))
+        start, price = decimal_of(_object(rate).get("startUsageAmount")), _amount(money)
+        if start is None or price is None:
+            return []
+        steps.append((start, price, str(money.get("currencyCode", "USD"))))
+    return sorted(steps)
+
+
 def read_sku(sku: Mapping[str, Any]) -> Component | None:
     """The component that a SKU prices, or None for one that no GPU machine is made of."""
     description = str(sku["description"])
@@ -73,14 +96,13 @@ def read_sku(sku: Mapping[str, Any]) -> Component | None:
     found = _part(_PREFIX.sub("", description), str(category.get("resourceGroup", "")))
     if found is None:
         return None
-    unit = str(_expression(sku).get("usageUnit", ""))
-    money = unit_price(sku)
+    unit, money = unit_of(sku), unit_price(sku)
     part, name = found
     return Component(
         part,
         name,
         model,
-        tuple(r for r in sku.get("serviceRegions") or () if isinstance(r, str)),
+        regions_of(sku),
         _hourly(money, unit),
         str(money.get("currencyCode", "USD")),
         unit,
@@ -118,10 +140,11 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _hourly(money: Mapping[str, Any], unit: str) -> Decimal | None:
-    """Price per hour. Both parts of the money must be stated, zeros too: without its nanos 3.11 would read as 3."""
+    amount, hours = _amount(money), _UNIT_HOURS.get(unit)
+    return amount / hours if amount and hours and amount > 0 else None
+
+
+def _amount(money: Mapping[str, Any]) -> Decimal | None:
+    """A sum of money. Both its parts must be stated, zeros too: without its nanos 3.11 would read as 3."""
     units, nanos = decimal_of(money.get("units")), decimal_of(money.get("nanos"))
-    hours = _UNIT_HOURS.get(unit)
-    if units is None or nanos is None or hours is None:
-        return None
-    price = (units + nanos / Decimal(10**9)) / hours
-    return price if price > 0 else None
+    return None if units is None or nanos is None else units + nanos / Decimal(10**9)

@@ -75,6 +75,11 @@ def per_gb(price_per_gib: Decimal) -> Decimal:
     return (price_per_gib * 10**9 / 2**30).quantize(_DIGITS)
 
 
+def gb_of(gib: Decimal) -> Decimal:
+    """A quantity of GiB in decimal GB, to a thousandth."""
+    return (gib * 2**30 / 10**9).quantize(Decimal("0.001"))
+
+
 def _free_gb(text: str) -> Decimal | None:
     """The quantity that a text gives away ("first 100 GB free", "1 TiB free"), in decimal GB."""
     found = _FREE.search(text)
@@ -82,7 +87,7 @@ def _free_gb(text: str) -> Decimal | None:
         return None
     step = Decimal(1024 if found.group(3) else 1000)
     gb = Decimal(found.group(1)) * (step if found.group(2).casefold() == "t" else 1)
-    return (gb * 2**30 / 10**9).quantize(Decimal("0.001")) if found.group(3) else gb
+    return gb_of(gb) if found.group(3) else gb
 
 
 _FREE_EGRESS = re.compile(

@@ -234,7 +234,7 @@ def test_disks_addresses_and_traffic_are_surcharges():
         extra("Standard Data Transfer Out", 0.08, "1 GB", tierMinimumUnits=100.0, productName="Bandwidth - Other"),
     )  # fmt: skip
     assert {(s.kind, s.price, s.unit, s.region) for s in result.surcharges} == {
-        ("block_storage", Decimal("0.075"), "gb_month", "eastus"),
+        ("block_storage", Decimal("0.069849193096"), "gb_month", "eastus"),
         ("public_ipv4", Decimal("0.005"), "hour", "eastus"),
         ("egress", Decimal("0.087"), "gb", "eastus"),
     }

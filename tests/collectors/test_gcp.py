@@ -242,6 +242,57 @@ def test_a_row_short_of_a_cell_is_rejected():
     assert [r.reason for r in result.rejections] == ["gpu_count"]
 
 
+def tiered(description, steps, unit, **fields):
+    """A SKU with a price per step, given as (from quantity, price)."""
+    stepped = sku(description, "0", unit=unit, **fields)
+    rates = [sku("", price)["pricingInfo"][0]["pricingExpression"]["tieredRates"][0] for _, price in steps]
+    for rate, (start, _) in zip(rates, steps, strict=True):
+        rate["startUsageAmount"] = start
+    stepped["pricingInfo"][0]["pricingExpression"]["tieredRates"] = rates
+    return stepped
+
+
+def test_disks_addresses_and_traffic_are_surcharges_by_the_decimal_gigabyte():
+    premium = {"unit": "GiBy", "group": "PremiumInternetEgress"}
+    result = parse(
+        *A2, A100,
+        sku("Balanced PD Capacity in Frankfurt", "0.12", unit="GiBy.mo", group="SSD", region="europe-west3"),
+        sku("Regional Balanced PD Capacity in Frankfurt", "0.24", unit="GiBy.mo", group="SSD", region="europe-west3"),
+        sku("Storage PD Capacity", "0.04", unit="GiBy.mo", group="PDStandard"),
+        tiered("External IP Charge on a Standard VM", [(0, "0"), (744, "0.005")], "h", region="global"),
+        sku("Static Ip Charge", "0.01", group="IpAddress"),
+        sku("Network Internet Data Transfer Out from Americas to China", "0.23", **premium),
+        tiered(
+            "Network Internet Data Transfer Out from Americas to Americas",
+            [(0, "0"), (1, "0.12"), (1024, "0.11")], **premium,
+        ),
+        sku("Network Internet Egress from Americas to Australia", "0.19", **premium),
+        sku("Network Vpn Internet Data Transfer Out from Americas to Americas", "0.01", **premium),
+        sku("Network Standard Data Transfer Out to Internet from Iowa", "0.085", unit="GiBy"),
+    )  # fmt: skip
+    assert [(s.kind, s.price, s.unit, s.region, s.included_quantity) for s in result.surcharges] == [
+        ("block_storage", Decimal("0.111758708954"), "gb_month", "europe-west3", None),  # 0.12 x 10^9 / 2^30
+        ("public_ipv4", Decimal("0.005"), "hour", "", 744),
+        ("egress", Decimal("0.111758708954"), "gb", "us-central1", Decimal("1.074")),
+    ]
+    assert [(t.from_quantity, t.price) for t in result.surcharges[-1].tiers] == [
+        (Decimal("1.074"), Decimal("0.111758708954")), (Decimal("1099.512"), Decimal("0.102445483208")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["GiBy", "TiBy.mo", "GBy.mo"])
+def test_a_disk_by_another_unit_is_no_surcharge(unit):
+    assert not parse(*A2, A100, sku("SSD backed PD Capacity", "0.17", unit=unit, group="SSD")).surcharges
+
+
+def test_a_half_stated_price_of_a_disk_is_no_surcharge():
+    disk = sku("SSD backed PD Capacity", "3.11", unit="GiBy.mo", group="SSD")
+    del disk["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"]["nanos"]
+    assert not parse(*A2, A100, disk).surcharges
+    spot = sku("SSD backed PD Capacity", "0.1", unit="GiBy.mo", group="SSD", usage="Preemptible")
+    assert not parse(*A2, A100, spot).surcharges
+
+
 def test_changed_units_and_words_are_rejected_not_read():
     month = dataclasses.replace(page(), body=page().body.replace(b"$88.490000119 / 1 hour", b"$64597.70 / 1 month"))
     [row] = [r for r in COLLECTOR.parse([month]).rows if r.quote.price == Decimal("64597.70")]
