@@ -76,7 +76,7 @@ class Aws(Collector):
                 label = quote(region.label.split("|")[0])
                 yield Request(f"{FEED}/{label}/Linux/index.json", name=f"ondemand-{region.region}")
         yield Request(SPOT, name="spot")
-        yield Request(ADVISOR, name="spot-advisor")
+        yield Request(ADVISOR, name="spot-advisor", optional=True)
 
     def parse(self, documents: Sequence[Document]) -> Parsed:
         """One offer per region and type on demand, and one on spot where the spot feed holds a price."""

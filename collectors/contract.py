@@ -26,7 +26,9 @@ DAY_S = 86_400
 class Request:
     """One HTTP request. `name` is the document's short name: its fixture's file name, unique within a provider.
 
-    `keep` makes a bulk file small while it arrives: the document holds only the lines that it names.
+    `keep` makes a bulk file small while it arrives: the document holds only the lines that it names. An `optional`
+    document adds what the list of offers is whole without (surcharges, interruption rates): its failure is noted and
+    does not make the run partial.
     """
 
     url: str
@@ -35,6 +37,7 @@ class Request:
     body: bytes | None = None
     name: str = ""
     keep: KeepLines | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

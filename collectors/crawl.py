@@ -28,7 +28,7 @@ class FetchedSet:
     Attributes:
         documents: in the order of fetching; all with status 304 where nothing changed since the last run.
         complete: False where a page is known to be missing.
-        notes: why it is not complete, in plain words.
+        notes: why it is not complete, and what optional part is missing, in plain words.
     """
 
     documents: tuple[Document, ...]
@@ -61,6 +61,7 @@ class _Walk:
     deadline: float | None
     documents: dict[_Key, tuple[Request, Document]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
     errors: list[FetchError] = field(default_factory=list)
     ended: bool = False
 
@@ -102,7 +103,7 @@ class _Walk:
         except FetchError as problem:
             self.ended = isinstance(problem, Cancelled)
             self.errors.append(problem)
-            self.notes.append(str(problem))
+            (self.remarks if request.optional and not self.ended else self.notes).append(str(problem))
             return None
 
 
@@ -154,7 +155,7 @@ def fetch_all(
     documents = walk.in_full()
     if not documents:
         raise walk.failure()
-    return FetchedSet(documents, complete=not walk.notes, notes=tuple(walk.notes))
+    return FetchedSet(documents, complete=not walk.notes, notes=(*walk.notes, *walk.remarks))
 
 
 def _with_headers_of(origin: Request, request: Request) -> Request:

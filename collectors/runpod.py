@@ -65,7 +65,7 @@ class Runpod(Collector):
         key = keys.get("RUNPOD_API_KEY", "")
         if key:
             yield Request(CATALOG_URL, headers={"authorization": f"Bearer {key}"}, name="catalog-gpus")
-        yield Request(PRICING_URL, name="pricing")
+        yield Request(PRICING_URL, name="pricing", optional=True)
 
     def parse(self, documents: Sequence[Document]) -> Parsed:
         """Offers per GPU type, cloud, GPU count and purchase option; the REST catalogue adds what GraphQL lacks."""

@@ -193,3 +193,16 @@ def test_a_key_is_not_carried_to_another_host(local_server, local_fetcher):
 
     fetch_all(local_fetcher(), [keyed], follow, max_documents=50)
     assert [r.headers.get("x-api-key") for r in local_server.received][1:] in ([], [None])
+
+
+def test_an_optional_document_that_fails_is_noted_and_the_list_is_still_whole(local_server, local_fetcher):
+    page(local_server, "/p", [1])
+    wanted = [*requests("/p"), Request(f"{BASE}/extras", name="extras", optional=True)]
+    found = fetch_all(local_fetcher(), wanted, max_documents=10)
+    assert (bodies(found), found.complete) == ([[1]], True)
+    assert any("/extras" in note for note in found.notes)
+
+
+def test_a_set_of_optional_documents_alone_that_all_fail_is_an_error(local_fetcher):
+    with pytest.raises(FetchError, match="extras"):
+        fetch_all(local_fetcher(), [Request(f"{BASE}/extras", optional=True)], max_documents=10)
