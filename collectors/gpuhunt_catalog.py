@@ -26,7 +26,7 @@ from collectors.readers import changed
 from collectors.regions import country_of
 from collectors.resale import cloud_slug
 from collectors.rows import RowBuilder
-from collectors.second_sources import FLAG, csv_rows, gpu_read, positive
+from collectors.second_sources import FLAG, csv_rows, gpu_read, positive, tenancy
 
 BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
 PROVIDERS = ("aws", "azure", "lambdalabs", "nebius", "oci", "verda")
@@ -120,6 +120,7 @@ def _add(rows: RowBuilder, document: Document, provider: str, row: Mapping[str, 
         flags=[FLAG],
         provider=provider,
         via=GpuhuntCatalog.provider,
+        tenancy=tenancy(row["instance_name"]),
         region=row["location"],
         country=country_of(provider, row["location"]),
         vcpu_count=positive(row["cpu"]),

@@ -243,6 +243,12 @@ def _add(rows: RowBuilder, shape: _Shape, price: _Price, purchase_option: str, u
     )
 
 
+def gpu_of(shape: str) -> GpuRead | None:
+    """The GPUs of a shape in the built-in table, or None where it does not hold the shape."""
+    facts = _table().get(shape)
+    return GpuRead(gpu=facts["gpu"], count=int(facts["gpu_count"])) if facts else None
+
+
 def _facts(name: str, token: str) -> Mapping[str, str]:
     """The table's row of a shape, or of another size of the same shape family."""
     table = _table()

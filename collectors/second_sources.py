@@ -1,7 +1,7 @@
 """Public catalogs of other projects as second sources: rows of their CSV files under `via`, for comparison with ours.
 
 A row of theirs says less than the provider does (GPU without form factor, no billing terms), so types of clouds that
-this catalog keeps tables of (AWS, Azure, Google) get their GPU from those tables, and everything else from its label.
+this catalog keeps tables of (AWS, Azure, Google, Oracle) get their GPU from those tables, and the rest from its label.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 
-from catalog.types import Document
+from catalog.types import Document, Tenancy
 from catalog.units import decimal_of
 from collectors.aws_instances import gpu_of as aws_gpu
 from collectors.azure_sizes import size_facts
 from collectors.gcp_machines import machine
+from collectors.oci import gpu_of as oci_gpu
 from collectors.readers import changed
 from collectors.rows import GpuRead, RowBuilder
 
 FLAG = "second_source"
-_FORM_FACTOR = re.compile(r"\b(sxm|pcie|nvl)\d?\b", re.IGNORECASE)
+_FORM_FACTOR = re.compile(r"(?<![a-z0-9])(sxm|pcie|nvl)\d?(?![a-z0-9])", re.IGNORECASE)
+_BARE_METAL = re.compile(r"^BM\.|\.metal(?:-|$)")
 
 
 def csv_rows(rows: RowBuilder, document: Document, lines: Iterable[str], *columns: str) -> Iterator[Mapping[str, str]]:
@@ -52,7 +54,7 @@ def gpu_read(provider: str, instance_type: str, label: str, count: str, *, hint:
         instance_type: as the provider names it.
         label: the second source's GPU name.
         count: its number of GPUs; a share such as 0.125 is a slice of one GPU.
-        hint: a longer GPU name that may state the form factor.
+        hint: a longer GPU name that may state the form factor, as may the type.
         memory: memory per GPU in GB as text, or ''.
     """
     table = _TABLES.get(provider)
@@ -61,7 +63,7 @@ def gpu_read(provider: str, instance_type: str, label: str, count: str, *, hint:
         return known
     number = decimal_of(count) or Decimal(0)
     share = number if 0 < number < 1 else None
-    stated = _FORM_FACTOR.search(hint)
+    stated = _FORM_FACTOR.search(f"{hint} {instance_type}")
     return GpuRead(
         label=label,
         count=1 if share else int(number),
@@ -69,6 +71,11 @@ def gpu_read(provider: str, instance_type: str, label: str, count: str, *, hint:
         memory_gb=float(memory) if decimal_of(memory) else None,
         form_factor=stated.group(1).casefold() if stated else None,
     )
+
+
+def tenancy(instance_type: str) -> Tenancy:
+    """Bare metal where the type's name says so ("BM.GPU.H100.8", "g4dn.metal")."""
+    return "bare_metal" if _BARE_METAL.search(instance_type) else "vm"
 
 
 def positive(text: str) -> float | None:
@@ -87,4 +94,6 @@ def _gcp(instance_type: str) -> GpuRead | None:
     return shape.gpu if shape else None
 
 
-_TABLES: Mapping[str, Callable[[str], GpuRead | None]] = {"aws": aws_gpu, "azure": _azure, "gcp": _gcp}
+_TABLES: Mapping[str, Callable[[str], GpuRead | None]] = {
+    "aws": aws_gpu, "azure": _azure, "gcp": _gcp, "oci": oci_gpu,
+}  # fmt: skip

@@ -24,7 +24,7 @@ from collectors.readers import changed
 from collectors.regions import country_of
 from collectors.resale import cloud_slug
 from collectors.rows import RowBuilder
-from collectors.second_sources import FLAG, csv_rows, gpu_read, positive
+from collectors.second_sources import FLAG, csv_rows, gpu_read, positive, tenancy
 
 BASE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
 CLOUDS = ("aws", "hyperbolic", "hyperstack", "jarvislabs", "lambda", "nebius", "oci", "primeintellect", "verda")
@@ -82,6 +82,7 @@ def _add(rows: RowBuilder, document: Document, cloud: str, row: Mapping[str, str
     facts = {
         "provider": provider,
         "via": SkypilotCatalog.provider,
+        "tenancy": tenancy(instance_type),
         "vcpu_count": positive(row["vCPUs"]),
         "memory_gib": positive(row["MemoryGiB"]),
         **place,

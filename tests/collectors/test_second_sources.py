@@ -148,3 +148,18 @@ def test_short_lines_are_rejected_and_empty_files_are_changes():
     for collector in (SkypilotCatalog(), GpuhuntCatalog()):
         with pytest.raises(LayoutChanged):
             collector.parse([])
+
+
+def test_the_type_states_form_factor_tenancy_and_the_clouds_own_table_decides():
+    rows = sky("gpu-h100-sxm_8gpu-128vcpu-1600gb,H100,8,128,1600,,23.6,,eu-north1,", cloud="nebius").rows
+    assert [(r.offer.gpu, r.offer.gpu_ambiguous, r.offer.country) for r in rows] == [("h100-sxm-80gb", False, "FI")]
+    oracle = sky(
+        "BM.GPU.H100.8,H100,8,224,2048,,80,,af-johannesburg-1,",
+        "VM.GPU3.2,V100,2,24,180,,5.9,,eu-frankfurt-1,",
+        cloud="oci",
+    ).rows
+    assert [(r.offer.gpu, r.offer.tenancy, r.offer.country) for r in oracle] == [
+        ("h100-sxm-80gb", "bare_metal", "ZA"),
+        ("v100-sxm-16gb", "vm", "DE"),
+    ]
+    assert sky("g4dn.metal,T4,8,96,384,,7.8,,us-east-1,", cloud="aws").rows[0].offer.tenancy == "bare_metal"
