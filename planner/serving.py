@@ -13,7 +13,7 @@ from typing import Any
 from catalog.types import Accelerator
 from planner.attention import CACHE_BYTES
 from planner.engines import NEWEST, EngineRule, engine_rule
-from planner.links import Link, link_of
+from planner.links import Link
 from planner.model_config import ModelSpec
 from planner.parallel import Layout, illegal
 from planner.precision import Support, cache_support, engine_support, weight_support
@@ -26,13 +26,11 @@ from planner.serving_memory import (
     memory_of,
     whole_token_bytes,
 )
+from planner.serving_verdict import judge
 from planner.speed import Speed, SpeedInputs, decode_terms_ms, prefill_terms_ms, serve_speed
+from planner.speed_inputs import speed_inputs
 from planner.weights import GIB, WeightFormat, WeightPlan, plan_weights, weight_format
 
-# The model's error band: a verdict closer to the limit than this is `tight`.
-TIGHT_GIB = 1.5
-TIGHT_SHARE = 0.025
-_FP16_KINDS = frozenset({"bf16", "fp32"})
 _BLOCK_FP8 = 128
 
 
@@ -129,7 +127,7 @@ def shard_of(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: tuple[Any,
     newest = engine_rule(engine, version or NEWEST)
     lean = activations - activation_gib(spec, newest, layout.tp, min(tokens, 65536), newest.max_sequences(gpu))
     captured = graphs_gib(spec, rule, layout) if graphs else 0.0
-    inputs = _speed_inputs(spec, gpu, layout, plan, need, form, path, rule, tokens, graphs, interconnect)
+    inputs = speed_inputs(spec, gpu, layout, plan, need, form, path, rule, tokens, graphs, interconnect)
     return Shard(rule, plan, need, activations, captured, inputs, path, tuple(reasons), max(0.0, lean))
 
 
@@ -147,79 +145,6 @@ def split_group(spec: ModelSpec, form: WeightFormat) -> int:
 def _has_triton_mxfp4(gpu: Accelerator, version: str | None) -> bool:
     """VLLM runs MXFP4 through Triton on Hopper and CDNA 3 once a release says so, elsewhere through Marlin."""
     return version is not None and gpu.compute_capability in {"9.0", "gfx942"}
-
-
-def peak_tflops(gpu: Accelerator, activation: str) -> tuple[float, float]:
-    """Dense TFLOPS at the arithmetic of a format, and at 16 bit; formats without units fall back to 16 bit."""
-    half = gpu.bf16_tflops or gpu.fp16_tflops or gpu.fp32_tflops or 0.03 * (gpu.memory_bandwidth_gb_s or 300)
-    own = {"fp8": gpu.fp8_tflops, "fp4": gpu.fp4_tflops or gpu.fp8_tflops, "int8": gpu.int8_tflops}.get(activation)
-    return own or half, half
-
-
-def _speed_inputs(
-    spec: ModelSpec,
-    gpu: Accelerator,
-    layout: Layout,
-    plan: WeightPlan,
-    need: CacheNeed,
-    form: WeightFormat,
-    path: Support,
-    rule: EngineRule,
-    tokens: int,
-    graphs: bool,
-    interconnect: str | None,
-) -> SpeedInputs:
-    native = path.path == "native" and rule.engine != "llama.cpp"
-    activation = form.activation if native and form.activation in {"fp8", "fp4", "int8"} else "bf16"
-    gemm, half = peak_tflops(gpu, activation)
-    budget = spec.budget
-    tp = layout.tp
-    expert_ranks = layout.ep if layout.ep > 1 else tp
-    dense = spec.budget.total() - budget.embedding - budget.experts - budget.tower
-    if spec.tie_embeddings:
-        dense += budget.embedding
-    stages = layout.pp
-    return SpeedInputs(
-        engine=rule.engine,
-        memory_type=gpu.memory_type,
-        bandwidth_gb_s=gpu.memory_bandwidth_gb_s or 0.0,
-        gemm_tflops=gemm,
-        half_tflops=half,
-        activation=activation,
-        layers=spec.layers,
-        moe_layers=spec.moe_layers or (spec.layers if spec.is_moe else 0),
-        state_layers=spec.state_layers,
-        attention_layers=spec.attention_layers or spec.layers,
-        latent=spec.latent_attention,
-        indexer=any(g.indexer_dim for g in spec.cache),
-        hidden=spec.hidden,
-        attention_width=spec.heads * spec.head_dim,
-        stream_bytes=plan.stream,
-        expert_bytes=plan.experts,
-        expert_share=spec.expert_share,
-        cache_token_bytes=need.token_bytes * stages,
-        cache_windows=tuple((_read_window(spec, window), rate * stages) for window, rate in need.windows),
-        state_bytes=need.state_bytes * stages,
-        dense_params=dense / tp,
-        expert_params=budget.experts / expert_ranks,
-        tp=tp,
-        pp=layout.pp,
-        dp=layout.dp,
-        ep=layout.ep,
-        nodes=layout.nodes,
-        link=link_of(gpu, max(1, layout.gpus // layout.nodes), interconnect),
-        eager=not graphs or rule.engine == "transformers",
-        vendor=gpu.vendor,
-        blackwell=gpu.architecture.startswith(("Blackwell", "Rubin")) and gpu.segment == "datacenter",
-        legacy=rule.engine == "vllm" and not rule.chunked_prefill,
-        chunk_tokens=max(512, min(tokens, 16384)),
-    )
-
-
-def _read_window(spec: ModelSpec, held: int) -> int:
-    """Attention reads the window itself, not the chunk that is kept beside it."""
-    windows = [g.window for g in spec.cache if g.window is not None]
-    return max((w for w in windows if w <= held), default=held)
 
 
 def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: ServingCase) -> ServingFit:
@@ -266,7 +191,7 @@ def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: Serving
         lora_gib=lora,
     )
     reasons = list(shard.reasons)
-    starts, verdict = _judge(memory, reasons)
+    starts, verdict = judge(memory, reasons)
     available = memory.available_gib * GIB
     one = shard.need.sequence_bytes(case.context)
     held = int(available / one) if one else 0
@@ -326,35 +251,6 @@ def _capacity_tokens(need: CacheNeed, available: float, context: int) -> int:
     return int(available / need.sequence_bytes(context) * context)
 
 
-def _judge(memory: Memory, reasons: list[dict[str, Any]]) -> tuple[bool, str]:
-    """Apply the three gates and the band; appends the memory reasons."""
-    room = memory.usable_gib
-    fixed = memory.required_gib - memory.cache_gib
-    band = max(TIGHT_GIB, TIGHT_SHARE * memory.visible_gib)
-    blocked = bool(reasons)
-    if memory.weights_gib + memory.lora_gib > room:
-        reasons.append(_short("weights_exceed_memory", memory.weights_gib, room))
-    elif fixed > room:
-        reasons.append(_short("activations_exceed_memory", fixed, room))
-    elif fixed + memory.one_sequence_gib > room:
-        reasons.append(_short("kv_exceeds_memory", fixed + memory.one_sequence_gib, room))
-    elif memory.required_gib > room:
-        reasons.append(_short("concurrency_exceeds_memory", memory.required_gib, room))
-        return not blocked, "tight" if not blocked and -memory.headroom_gib < band / 2 else "no"
-    elif not blocked:
-        return True, "fits" if memory.headroom_gib >= band else "tight"
-    return False, "no"
-
-
-def _short(code: str, required: float, usable: float) -> dict[str, Any]:
-    values = {
-        "required_gib_per_gpu": round(required, 2),
-        "usable_gib_per_gpu": round(usable, 2),
-        "missing_gib_per_gpu": round(required - usable, 2),
-    }
-    return {"code": code, "values": values}
-
-
 def _bottleneck(inputs: SpeedInputs, speed: Speed | None, case: ServingCase, verdict: str) -> str:
     if verdict == "no" or speed is None:
         return "capacity"
@@ -376,8 +272,3 @@ def lora_gib(spec: ModelSpec, adapters: int, rank: int) -> float:
     if spec.budget.dense_mlp:
         ends += (3 if spec.gated_mlp else 2) * (spec.hidden + spec.intermediate)
     return adapters * rank * spec.layers * ends * 2 / GIB
-
-
-def halved(weights: str) -> str:
-    """The 16-bit format that stands in for bf16 where only fp16 runs."""
-    return "fp16" if weights in _FP16_KINDS else weights
