@@ -12,13 +12,12 @@ size is sold with a commitment only; RAM is written as "2.5TB" in places.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.meters import price_or_free
 from collectors.pages import (
     Terms,
@@ -29,7 +28,8 @@ from collectors.pages import (
     storage_gb_in,
     whole_number_in,
 )
-from collectors.readers import changed, read_html, text_of
+from collectors.price_page import PricePage
+from collectors.readers import changed, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://www.civo.com/pricing"
@@ -37,42 +37,29 @@ _DETAIL = re.compile(r"(\d+)\s*x\s*(.+?)\s*-\s*(\d+)\s*GB", re.IGNORECASE)
 _TERMS = Terms("hour", "instance", "USD")
 
 
-class Civo(Collector):
+class Civo(PricePage):
     """Civo: GPU instances in USD, on demand and for 6 to 36 months."""
 
     provider = "civo"
     title = "Civo"
-    home_page = PAGE
+    home_page = page = PAGE
     sources = (PAGE,)
+    rows_at = "tbody tr .product-detail"
     extra_hosts = ("civo.com",)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     terms_note = "Data transfer is free."
     expect = Expect(min_rows=10, gpus=frozenset({"l40s-48gb", "h100-sxm-80gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per size and option."""
-        rows = RowBuilder(self)
-        for document in documents:
-            soup = read_html(document)
-            tables = soup.select("section#nvidia-gpus table.pricing-table")
-            if not tables:
-                changed(document, "section#nvidia-gpus table.pricing-table")
-            for table in tables:
-                product = re.sub(r"\s*GPU pricing.*$", "", text_of(table.caption), flags=re.IGNORECASE)
-                for tr in table.select("tbody tr"):
-                    _add_size(rows, document, product, tr)
-            if any(price_or_free(text_of(td)) == 0 for td in soup.select('td[data-title="Data Transfer"]')):
-                rows.surcharge(document, "egress", 0, "gb")
-        if not rows.row_count:
-            changed(documents[0], "tbody tr .product-detail", f"no sizes in {PAGE}")
-        return rows.finish()
+        tables = soup.select("section#nvidia-gpus table.pricing-table")
+        if not tables:
+            changed(document, "section#nvidia-gpus table.pricing-table")
+        for table in tables:
+            product = re.sub(r"\s*GPU pricing.*$", "", text_of(table.caption), flags=re.IGNORECASE)
+            for tr in table.select("tbody tr"):
+                _add_size(rows, document, product, tr)
+        if any(price_or_free(text_of(td)) == 0 for td in soup.select('td[data-title="Data Transfer"]')):
+            rows.surcharge(document, "egress", 0, "gb")
 
 
 def _add_size(rows: RowBuilder, document: Document, product: str, tr: Tag) -> None:

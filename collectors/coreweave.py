@@ -13,14 +13,14 @@ labels; the region stands above the table; a table of processor nodes has the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document, PurchaseOption
 from collectors.cards import price_cards
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.meters import STORAGE, add_free_egress, add_meters
 from collectors.pages import (
     Terms,
@@ -31,7 +31,8 @@ from collectors.pages import (
     storage_gb_in,
     whole_number_in,
 )
-from collectors.readers import changed, read_html, text_of
+from collectors.price_page import PricePage
+from collectors.readers import changed, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://www.coreweave.com/pricing"
@@ -39,45 +40,32 @@ _REGION = re.compile(r"region\s*:\s*(.+)", re.IGNORECASE)
 _NEEDED = ("gpu model", "gpu count", "on-demand price", "spot price")
 
 
-class CoreWeave(Collector):
+class CoreWeave(PricePage):
     """CoreWeave: bare-metal GPU nodes on demand and spot, and single GPUs for inference, in USD."""
 
     provider = "coreweave"
     title = "CoreWeave"
-    home_page = PAGE
+    home_page = page = PAGE
     sources = (PAGE,)
+    rows_at = ".table-grid .table-model-name"
     extra_hosts = ("coreweave.com",)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     terms_note = "On-demand prices; committed use up to 60 % less is sold through sales."
     expect = Expect(min_rows=10, gpus=frozenset({"h100-sxm-80gb", "b200-sxm-180gb", "gb200-186gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """Up to three offers per row: on demand, spot, and one GPU for inference."""
-        rows = RowBuilder(self)
-        for document in documents:
-            soup = read_html(document)
-            tables = [(t, h) for t in soup.select(".table-v2") if "gpu model" in " ".join(h := _headers(t))]
-            if not tables:
-                changed(document, ".table-v2 .table-header-text 'GPU Model'")
-            for table, headers in tables:
-                for name in _NEEDED:
-                    if not any(h.startswith(name) for h in headers):
-                        changed(document, f".table-header-text {name!r}", f"headers are {', '.join(headers)}")
-                for cells in _grid(document, table, headers):
-                    _add_row(rows, document, _region(table), cells)
-            lines = [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu]
-            add_meters(rows, document, lines, kinds=STORAGE)
-            add_free_egress(rows, document, text_of(soup.body))
-        if not rows.row_count:
-            changed(documents[0], ".table-grid .table-model-name", f"no rows in {PAGE}")
-        return rows.finish()
+        tables = [(t, h) for t in soup.select(".table-v2") if "gpu model" in " ".join(h := _headers(t))]
+        if not tables:
+            changed(document, ".table-v2 .table-header-text 'GPU Model'")
+        for table, headers in tables:
+            for name in _NEEDED:
+                if not any(h.startswith(name) for h in headers):
+                    changed(document, f".table-header-text {name!r}", f"headers are {', '.join(headers)}")
+            for cells in _grid(document, table, headers):
+                _add_row(rows, document, _region(table), cells)
+        lines = [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu]
+        add_meters(rows, document, lines, kinds=STORAGE)
+        add_free_egress(rows, document, text_of(soup.body))
 
 
 def _headers(table: Tag) -> list[str]:

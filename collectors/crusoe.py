@@ -13,60 +13,48 @@ names come back in the managed inference section, which is another product; "Con
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document
 from collectors.cards import price_cards
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.meters import STORAGE, add_meters
 from collectors.pages import Terms, add_sizes, gpu_memory_gb_in, option_in
-from collectors.readers import changed, read_html, text_of
+from collectors.price_page import PricePage
+from collectors.readers import changed, text_of
 from collectors.rows import RowBuilder
 
 PAGE = "https://crusoe.ai/cloud/pricing"
 
 
-class Crusoe(Collector):
+class Crusoe(PricePage):
     """Crusoe: on-demand and spot GPU instances in USD."""
 
     provider = "crusoe"
     title = "Crusoe Cloud"
-    home_page = PAGE
+    home_page = page = PAGE
     sources = (PAGE, "https://www.crusoe.ai/cloud/pricing")
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     terms_note = "Only running instances are billed, unless under a commitment."
     expect = Expect(min_rows=6, gpus=frozenset({"h100-sxm-80gb", "h200-sxm-141gb", "mi300x-192gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per product, price column and documented size."""
-        rows = RowBuilder(self)
-        for document in documents:
-            soup = read_html(document)
-            section = _section(document, soup)
-            headings = [text_of(h) for h in section.select(".pricing-heading")]
-            options = [option_in(h) for h in headings[1:]]
-            if not options or None in options:
-                changed(document, ".pricing-heading", f"columns are {', '.join(headings) or 'missing'}")
-            items = section.select(".pricing_gpu-item")
-            if not items:
-                changed(document, ".pricing_gpu-item", f"no products in {document.url}")
-            if not section.select(".pricing_gpu-item .pricing-tag"):
-                changed(document, ".pricing_gpu-item .pricing-tag", "no product states its memory or form factor")
-            for item in items:
-                _add_item(rows, document, item, options)
-            lines = [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu]
-            add_meters(rows, document, lines, kinds=STORAGE)
-        return rows.finish()
+        section = _section(document, soup)
+        headings = [text_of(h) for h in section.select(".pricing-heading")]
+        options = [option_in(h) for h in headings[1:]]
+        if not options or None in options:
+            changed(document, ".pricing-heading", f"columns are {', '.join(headings) or 'missing'}")
+        items = section.select(".pricing_gpu-item")
+        if not items:
+            changed(document, ".pricing_gpu-item", f"no products in {document.url}")
+        if not section.select(".pricing_gpu-item .pricing-tag"):
+            changed(document, ".pricing_gpu-item .pricing-tag", "no product states its memory or form factor")
+        for item in items:
+            _add_item(rows, document, item, options)
+        lines = [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu]
+        add_meters(rows, document, lines, kinds=STORAGE)
 
 
 def _section(document: Document, soup: Tag) -> Tag:

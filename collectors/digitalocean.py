@@ -13,68 +13,80 @@ no sizes of the API; a Droplet that is off is billed in full. Where both sources
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.names import resolve
 from catalog.types import Document, PurchaseOption
 from catalog.units import decimal_of, gib_from_mib
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.meters import per_gb
 from collectors.pages import Terms, add_cell, option_in, slug, terms_in
-from collectors.readers import Table, changed, need, need_somewhere, read_html, read_json, read_table, text_of
+from collectors.price_page import PricePage
+from collectors.readers import Table, changed, need, need_somewhere, read_json, read_table, text_of
 from collectors.rows import GpuRead, RowBuilder
 from collectors.shapes import shape_of
 
 PAGE = "https://docs.digitalocean.com/products/droplets/details/pricing/"
 API = "https://api.digitalocean.com/v2/sizes?per_page=200"
-KEY = "DIGITALOCEAN_TOKEN"
 _EGRESS = re.compile(r"\$\s*([\d.]+)\s*per\s*GiB", re.IGNORECASE)
-Covered = set[tuple[str | None, int]]
 
 
-class DigitalOcean(Collector):
+class DigitalOcean(PricePage):
     """DigitalOcean: GPU Droplets in USD, on demand, spot and by contract."""
 
     provider = "digitalocean"
     title = "DigitalOcean"
     home_page = "https://www.digitalocean.com/pricing/gpu-droplets"
+    page = PAGE
+    api = API
+    api_name = "sizes"
     sources = (PAGE, API)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     billing_increment_s = 1
     minimum_charge_s = 60
     terms_note = (
         "Droplets that are off are billed until destroyed. The acceptable use policy bars scraping of service content; "
         "the price page is documentation and the API is a documented one."
     )
-    optional_key_env = (KEY,)
+    optional_key_env = ("DIGITALOCEAN_TOKEN",)
     expect = Expect(min_rows=8, gpus=frozenset({"h100-sxm-80gb", "mi300x-192gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The documentation page, and the sizes where there is a token."""
-        yield Request(PAGE, name="pricing")
-        if token := keys.get(KEY):
-            yield Request(API, headers={"Authorization": f"Bearer {token}"}, name="sizes")
+    def add_api(self, rows: RowBuilder, document: Document) -> None:
+        """One offer per size and region."""
+        body = read_json(document)
+        sizes = need(document, body, "sizes", kind=list)
+        needed = ("gpu_info/model", "gpu_info/count", "slug", "price_hourly", "regions", "available")
+        need_somewhere(document, sizes, *needed)
+        for size in sizes:
+            if size.get("gpu_info"):
+                _add_size(rows, document, size, size["gpu_info"])
+        if not rows.covered:
+            changed(document, "sizes[].gpu_info", f"no GPU sizes at {document.url}")
+        total = (body.get("meta") or {}).get("total")
+        if isinstance(total, int) and total > len(sizes):
+            rows.incomplete(f"{len(sizes)} of {total} sizes in {document.url}")
 
-    def parse(self, documents: Sequence[Document]) -> Parsed:
-        """API rows per region, then the page's rows that the API does not cover."""
-        rows = RowBuilder(self)
-        covered: Covered = set()
-        for document in documents:
-            if _is_api(document):
-                covered |= _add_sizes(rows, document)
-        for document in documents:
-            if not _is_api(document):
-                _add_page(rows, document, covered)
-        return rows.finish()
-
-
-def _is_api(document: Document) -> bool:
-    return "/v2/sizes" in document.url or document.body.lstrip().startswith(b"{")
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
+        """One offer per row of the tables that name their option in the heading; the price of traffic."""
+        found = False
+        for node in soup.find_all("table"):
+            heading = node.find_previous(re.compile(r"^h[2-6]$"))
+            title = text_of(heading) if isinstance(heading, Tag) else ""
+            option = _option(title)
+            table = read_table(node)
+            names, price = table.column("GPU"), _price_column(table)
+            if option and (names is None or price is None):
+                rows.incomplete(f"the table under {title!r} has the headers {', '.join(table.headers)}")
+            elif option and names is not None and price is not None:
+                found = True
+                _add_rows(rows, document, table, names, price, option)
+        if not found:
+            changed(document, "h3 'On-Demand' + table", f"no table with a GPU and a price per hour in {document.url}")
+        egress = _EGRESS.search(text_of(soup.body))
+        if egress and (amount := decimal_of(egress.group(1).rstrip("."))):
+            rows.surcharge(document, "egress", per_gb(amount), "gb")
 
 
 def _product(label: str) -> str | None:
@@ -82,39 +94,25 @@ def _product(label: str) -> str | None:
     return shape_of("digitalocean", slug(label.replace("_", " "))).product
 
 
-def _add_sizes(rows: RowBuilder, document: Document) -> Covered:
-    body = read_json(document)
-    sizes = need(document, body, "sizes", kind=list)
-    need_somewhere(document, sizes, "gpu_info/model", "gpu_info/count", "slug", "price_hourly", "regions", "available")
-    covered: Covered = set()
-    for size in sizes:
-        facts = size.get("gpu_info")
-        if not facts:
-            continue
-        model, count = str(facts.get("model") or ""), int(decimal_of(facts.get("count")) or 0)
-        product = _product(model)
-        name = str(size.get("slug") or "")
-        if not name or count < 1:
-            rows.reject("size_unnamed" if not name else "gpu_count", "slug", name, sample=model)
-            continue
-        total = decimal_of((facts.get("vram") or {}).get("amount"))
-        regions = [str(r) for r in size.get("regions") or []] if size.get("available") else []
-        for region in regions or [""]:
-            rows.offer(
-                document,
-                GpuRead(label=model, gpu=product, count=count, memory_gb=float(total) / count if total else None),
-                sku=name, instance_type=name, price=size.get("price_hourly", "missing"), region=region,
-                availability="available" if region else "unavailable", quote_kind="api_quote",
-                vcpu_count=size.get("vcpus"), memory_gib=gib_from_mib(size["memory"]) if size.get("memory") else None,
-                local_storage_gb=_disks_gb(size),
-            )  # fmt: skip
-        covered.add((product or resolve(model).gpu, count))
-    total_sizes = (body.get("meta") or {}).get("total")
-    if isinstance(total_sizes, int) and total_sizes > len(sizes):
-        rows.incomplete(f"{len(sizes)} of {total_sizes} sizes in {document.url}")
-    if not covered:
-        changed(document, "sizes[].gpu_info", f"no GPU sizes at {document.url}")
-    return covered
+def _add_size(rows: RowBuilder, document: Document, size: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    model, count = str(facts.get("model") or ""), int(decimal_of(facts.get("count")) or 0)
+    product = _product(model)
+    name = str(size.get("slug") or "")
+    if not name or count < 1:
+        rows.reject("size_unnamed" if not name else "gpu_count", "slug", name, sample=model)
+        return
+    total = decimal_of((facts.get("vram") or {}).get("amount"))
+    regions = [str(r) for r in size.get("regions") or []] if size.get("available") else []
+    for region in regions or [""]:
+        rows.offer(
+            document,
+            GpuRead(label=model, gpu=product, count=count, memory_gb=float(total) / count if total else None),
+            sku=name, instance_type=name, price=size.get("price_hourly", "missing"), region=region,
+            availability="available" if region else "unavailable", quote_kind="api_quote",
+            vcpu_count=size.get("vcpus"), memory_gib=gib_from_mib(size["memory"]) if size.get("memory") else None,
+            local_storage_gb=_disks_gb(size),
+        )  # fmt: skip
+    rows.covered.add((product or resolve(model).gpu, count))
 
 
 def _disks_gb(size: Mapping[str, Any]) -> float | None:
@@ -122,27 +120,6 @@ def _disks_gb(size: Mapping[str, Any]) -> float | None:
     amounts = [decimal_of((disk.get("size") or {}).get("amount")) for disk in size.get("disk_info") or []]
     gib = sum(float(amount) for amount in amounts if amount)
     return gib * 1.024**3 if gib else None
-
-
-def _add_page(rows: RowBuilder, document: Document, covered: Covered) -> None:
-    soup = read_html(document)
-    found = False
-    for node in soup.find_all("table"):
-        heading = node.find_previous(re.compile(r"^h[2-6]$"))
-        title = text_of(heading) if isinstance(heading, Tag) else ""
-        option = _option(title)
-        table = read_table(node)
-        names, price = table.column("GPU"), _price_column(table)
-        if option and (names is None or price is None):
-            rows.incomplete(f"the table under {title!r} has the headers {', '.join(table.headers)}")
-        elif option and names is not None and price is not None:
-            found = True
-            _add_rows(rows, document, table, names, price, option, covered)
-    if not found:
-        changed(document, "h3 'On-Demand' + table", f"no table with a GPU and a price per hour in {document.url}")
-    egress = _EGRESS.search(text_of(soup.body))
-    if egress and (amount := decimal_of(egress.group(1).rstrip("."))):
-        rows.surcharge(document, "egress", per_gb(amount), "gb")
 
 
 def _option(heading: str) -> PurchaseOption | None:
@@ -154,7 +131,7 @@ def _price_column(table: Table) -> int | None:
 
 
 def _add_rows(
-    rows: RowBuilder, document: Document, table: Table, names: int, price: int, option: PurchaseOption, covered: Covered
+    rows: RowBuilder, document: Document, table: Table, names: int, price: int, option: PurchaseOption
 ) -> None:
     terms = terms_in(table.headers[price])
     for line in table.rows:
@@ -166,7 +143,7 @@ def _add_rows(
         bundle = re.search(r"\((\d+)\s*x\)", name)
         count, label = (int(bundle.group(1)) if bundle else 1), re.sub(r"\s*\(\d+\s*x\)", "", name)
         product = _product(label)
-        if option == "on_demand" and (product or resolve(label).gpu, count) in covered:
+        if option == "on_demand" and (product or resolve(label).gpu, count) in rows.covered:
             continue
         add_cell(
             rows, document, GpuRead(label=label, gpu=product, count=count), line[price],

@@ -14,16 +14,17 @@ the tab of one GPU is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.names import resolve
 from catalog.types import Document
-from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.contract import MINUTE_S, Expect
 from collectors.pages import Terms, add_cell, gpu_memory_gb_in, memory_gib_in, slug, whole_number_in
-from collectors.readers import Table, changed, read_html, read_table, structured_data, tab_count
+from collectors.price_page import PricePage
+from collectors.readers import Table, changed, read_table, structured_data, tab_count
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://www.e2enetworks.com/pricing"
@@ -35,43 +36,29 @@ _OPTIONS: tuple[tuple[str, Terms, dict[str, Any]], ...] = (
 )
 
 
-class E2e(Collector):
+class E2e(PricePage):
     """E2E Networks: GPU nodes in India, in USD and in INR."""
 
     provider = "e2e"
     title = "E2E Networks"
-    home_page = PAGE
+    home_page = page = PAGE
     sources = (PAGE,)
+    rows_at = "table tbody tr"
     extra_hosts = ("e2enetworks.com",)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     billing_increment_s = MINUTE_S
     terms_note = "Prices before tax."
     expect = Expect(min_rows=5, gpus=frozenset({"l4-24gb", "l40s-48gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per GPU, option and currency."""
-        rows = RowBuilder(self)
-        for document in documents:
-            soup = read_html(document)
-            tables = [(node, read_table(node)) for node in soup.find_all("table")]
-            found = [(node, t) for node, t in tables if _gpu_column(t) is not None]
-            if not found:
-                changed(document, "th 'GPU'", f"no table with that header in {document.url}")
-            for node, table in found:
-                if len(_prices(table)) < len(_OPTIONS):
-                    changed(document, "th 'Hourly', 'Monthly', 'Annually'", f"headers are {', '.join(table.headers)}")
-                _add_table(rows, document, table, tab_count(soup, node) or 1)
-            _add_structured(rows, document, soup)
-        if not rows.row_count:
-            changed(documents[0], "table tbody tr", f"no GPU rows in {PAGE}")
-        return rows.finish()
+        tables = [table for table in map(read_table, soup.find_all("table")) if _gpu_column(table) is not None]
+        if not tables:
+            changed(document, "th 'GPU'", f"no table with that header in {document.url}")
+        for table in tables:
+            if len(_prices(table)) < len(_OPTIONS):
+                changed(document, "th 'Hourly', 'Monthly', 'Annually'", f"headers are {', '.join(table.headers)}")
+            _add_table(rows, document, table, tab_count(soup, table.node) or 1)
+        _add_structured(rows, document, soup)
 
 
 def _gpu_column(table: Table) -> int | None:

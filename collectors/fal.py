@@ -9,54 +9,44 @@ with no term stated, so it is listed without a price and never as the on-demand 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
+
+from bs4 import BeautifulSoup
 
 from catalog.types import Document
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.pages import Terms, add_cell, gpu_memory_gb_in, slug
-from collectors.readers import changed, read_html, read_table
+from collectors.price_page import PricePage
+from collectors.readers import changed, read_table
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://fal.ai/pricing"
 
 
-class Fal(Collector):
+class Fal(PricePage):
     """fal: serverless GPUs in USD."""
 
     provider = "fal"
     title = "fal"
-    home_page = PAGE
+    home_page = page = PAGE
     sources = (PAGE,)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
+    rows_at = "tbody tr"
     terms_note = "List prices; lower ones are sold through sales."
     expect = Expect(min_rows=3, gpus=frozenset({"h100", "h200"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per GPU at its list price, and one on request where a floor price is shown."""
-        rows = RowBuilder(self)
-        for document in documents:
-            tables = [read_table(node) for node in read_html(document).find_all("table")]
-            wanted = [
-                (table, {h.strip().casefold(): i for i, h in enumerate(table.headers)})
-                for table in tables
-                if {"gpu", "vram", "list price"} <= {h.strip().casefold() for h in table.headers}
-            ]
-            if not wanted:
-                changed(document, "th 'GPU', 'VRAM', 'List Price'")
-            for table, column in wanted:
-                for line in table.rows:
-                    _add_row(rows, document, {name: line[i] for name, i in column.items() if i < len(line)})
-        if not rows.row_count:
-            changed(documents[0], "tbody tr", f"no GPU rows in {PAGE}")
-        return rows.finish()
+        wanted = [
+            (table, {h.strip().casefold(): i for i, h in enumerate(table.headers)})
+            for table in map(read_table, soup.find_all("table"))
+            if {"gpu", "vram", "list price"} <= {h.strip().casefold() for h in table.headers}
+        ]
+        if not wanted:
+            changed(document, "th 'GPU', 'VRAM', 'List Price'")
+        for table, column in wanted:
+            for line in table.rows:
+                _add_row(rows, document, {name: line[i] for name, i in column.items() if i < len(line)})
 
 
 def _add_row(rows: RowBuilder, document: Document, cells: Mapping[str, str]) -> None:

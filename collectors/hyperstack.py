@@ -13,18 +13,18 @@ listed weeks before it can be rented; processor and RAM figures are maxima per G
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Availability, Document, PurchaseOption
 from catalog.units import HOURS_PER_MONTH, read_price
 from collectors.cards import price_cards
-from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.contract import MINUTE_S, Expect
 from collectors.meters import add_free_egress
 from collectors.pages import Terms, add_sizes, gpu_memory_gb_in, memory_gib_in, option_in, terms_in, whole_number_in
-from collectors.readers import Table, changed, read_html, read_table, text_of
+from collectors.price_page import PricePage
+from collectors.readers import Table, changed, read_table, text_of
 from collectors.rows import RowBuilder
 
 PAGE = "https://www.hyperstack.cloud/gpu-pricing"
@@ -33,42 +33,28 @@ _GPU_HEADER = re.compile(r"\s*GPU(?:\s+(?:model|name|type))?\s*$", re.IGNORECASE
 _PRICE_HEADER = re.compile(r"pric|starting from|per hour|/\s*h", re.IGNORECASE)
 
 
-class Hyperstack(Collector):
+class Hyperstack(PricePage):
     """Hyperstack: GPU VMs in USD, on demand and spot; reservations on request."""
 
     provider = "hyperstack"
     title = "Hyperstack"
-    home_page = PAGE
+    home_page = page = PAGE
+    page_name = "gpu-pricing"
     sources = (PAGE,)
+    rows_at = "table tbody tr"
     extra_hosts = ("hyperstack.cloud",)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     billing_increment_s = MINUTE_S
     terms_note = "A VM that is shut off is billed in full; a hibernated one only for storage and address."
     expect = Expect(min_rows=10, gpus=frozenset({"h100-sxm-80gb", "h100-pcie-80gb", "rtx-a6000-48gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="gpu-pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per row and documented size; volumes, addresses and traffic as surcharges."""
-        rows = RowBuilder(self)
-        for document in documents:
-            soup = read_html(document)
-            tables = [
-                t for t in map(read_table, soup.find_all("table")) if t.headers and _GPU_HEADER.match(t.headers[0])
-            ]
-            if not tables:
-                changed(document, "table th 'GPU'")
-            for table in tables:
-                _add_table(rows, document, table)
-            _add_surcharges(rows, document, soup)
-        if not rows.row_count:
-            changed(documents[0], "table tbody tr", f"no GPU rows in {PAGE}")
-        return rows.finish()
+        tables = [t for t in map(read_table, soup.find_all("table")) if t.headers and _GPU_HEADER.match(t.headers[0])]
+        if not tables:
+            changed(document, "table th 'GPU'")
+        for table in tables:
+            _add_table(rows, document, table)
+        _add_surcharges(rows, document, soup)
 
 
 def _option(table: Table, price_header: str) -> PurchaseOption | None:

@@ -13,20 +13,19 @@ names differ in their hyphens; the page has a twin in INR under another address;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from catalog.types import Document
 from catalog.units import decimal_of
-from collectors.contract import MINUTE_S, Expect, Parsed, Request
+from collectors.contract import MINUTE_S, Expect
 from collectors.meters import STORAGE
 from collectors.pages import gpu_memory_gb_in, possible_gpus
-from collectors.readers import changed, need, need_somewhere, read_json
+from collectors.readers import need, need_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 from collectors.serverless import ServerlessPage
 
 API = "https://backendn.jarvislabs.net/misc/server_meta"
-KEY = "JARVISLABS_API_KEY"
 SIZES = (1, 2, 4, 8)
 
 
@@ -35,55 +34,29 @@ class JarvisLabs(ServerlessPage):
 
     provider = "jarvislabs"
     title = "JarvisLabs"
-    home_page = "https://jarvislabs.ai/pricing"
-    page = "https://jarvislabs.ai/pricing"
-    sources = ("https://jarvislabs.ai/pricing", API)
+    home_page = page = "https://jarvislabs.ai/pricing"
+    api = API
+    api_name = "server_meta"
+    sources = (page, API)
     billing_increment_s = MINUTE_S
     tenancy = "vm"
     meters = STORAGE
     page_unit = "hour"
-    optional_key_env = (KEY,)
+    optional_key_env = ("JARVISLABS_API_KEY",)
     terms_note = "A paused instance is billed for its storage only."
     expect = Expect(min_rows=4, gpus=frozenset({"l4-24gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page, and the list with free devices where there is a key."""
-        yield from super().requests({})
-        if key := keys.get(KEY):
-            yield Request(API, headers={"Authorization": f"Bearer {key}"}, name="server_meta")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
-        """API rows per region and size, then the page's GPUs that the API does not list."""
-        rows = RowBuilder(self)
-        covered: set[tuple[str, int]] = set()
-        for document in documents:
-            if _is_api(document):
-                covered |= _add_servers(rows, document)
-        for document in documents:
-            if not _is_api(document):
-                self.add_page(rows, document, covered)
-        if not rows.row_count:
-            changed(documents[0], "a GPU with a price per unit of time", f"none in {self.page}")
-        return rows.finish()
-
-
-def _is_api(document: Document) -> bool:
-    return "/server_meta" in document.url or document.body.lstrip().startswith(b"{")
-
-
-def _add_servers(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
-    """Every server row; returns the GPUs that they can be."""
-    servers = need(document, read_json(document), "server_meta", kind=list)
-    need_somewhere(document, servers, "gpu_type", "price_per_hour", "spot_price", "region", "workload_type")
-    listed: set[tuple[str, int]] = set()
-    for server in servers:
-        label = str(server.get("gpu_type") or "")
-        listed |= possible_gpus(label, gpu_memory_gb_in(str(server.get("vram") or "")), 1)
-        largest = int(decimal_of(server.get("num_gpus")) or 1)
-        for count in SIZES:
-            if count <= largest:
-                _add_server(rows, document, server, label, count)
-    return listed
+    def add_api(self, rows: RowBuilder, document: Document) -> None:
+        """Offers per server row and size."""
+        servers = need(document, read_json(document), "server_meta", kind=list)
+        need_somewhere(document, servers, "gpu_type", "price_per_hour", "spot_price", "region", "workload_type")
+        for server in servers:
+            label = str(server.get("gpu_type") or "")
+            rows.covered |= possible_gpus(label, gpu_memory_gb_in(str(server.get("vram") or "")), 1)
+            largest = int(decimal_of(server.get("num_gpus")) or 1)
+            for count in SIZES:
+                if count <= largest:
+                    _add_server(rows, document, server, label, count)
 
 
 def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any], label: str, count: int) -> None:

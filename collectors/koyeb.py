@@ -13,12 +13,12 @@ can be used (status). Where both sources show a type, the API's rows are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from catalog.types import Document
 from catalog.units import decimal_of
-from collectors.contract import HOUR_S, Expect, Parsed, Request
+from collectors.contract import HOUR_S, Expect
 from collectors.meters import STORAGE
 from collectors.pages import gpu_memory_gb_in, memory_gib_in, per_gpu_memory_gb, possible_gpus, storage_gb_in
 from collectors.readers import changed, need, need_somewhere, read_json
@@ -26,8 +26,6 @@ from collectors.rows import GpuRead, RowBuilder
 from collectors.serverless import ServerlessPage
 
 API = "https://app.koyeb.com/v1/catalog/instances"
-KEY = "KOYEB_TOKEN"
-PAGE_SIZE = 100
 
 
 class Koyeb(ServerlessPage):
@@ -35,67 +33,38 @@ class Koyeb(ServerlessPage):
 
     provider = "koyeb"
     title = "Koyeb"
-    home_page = "https://www.koyeb.com/pricing"
-    page = "https://www.koyeb.com/pricing"
-    sources = ("https://www.koyeb.com/pricing", API)
+    home_page = page = "https://www.koyeb.com/pricing"
+    api = f"{API}?limit=100&offset=0"
+    api_name = "instances-0"
+    sources = (page, API)
     extra_hosts = ("koyeb.com",)
     cadence_s: ClassVar[int] = 6 * HOUR_S
     scope = "instance"
     meters = STORAGE
-    optional_key_env = (KEY,)
+    optional_key_env = ("KOYEB_TOKEN",)
     terms_note = "Plan fees come on top (Pro 29 USD a month with 10 USD of compute)."
     expect = Expect(min_rows=3, gpus=frozenset({"l40s-48gb", "rtx-a6000-48gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page, and the first part of the catalog where there is a token."""
-        yield from super().requests({})
-        if token := keys.get(KEY):
-            yield _part(0, {"Authorization": f"Bearer {token}"})
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
-        """API rows per region, then the page's cards that the API does not cover."""
-        rows = RowBuilder(self)
-        covered: set[tuple[str, int]] = set()
-        for document in documents:
-            if _is_api(document):
-                covered |= _add_instances(rows, document)
-        for document in documents:
-            if not _is_api(document):
-                self.add_page(rows, document, covered)
-        if not rows.row_count:
-            changed(documents[0], "a GPU with a price per unit of time", f"none in {self.page}")
-        return rows.finish()
-
-
-def _is_api(document: Document) -> bool:
-    return "/catalog/instances" in document.url or document.body.lstrip().startswith(b"{")
-
-
-def _part(offset: int, headers: Mapping[str, str]) -> Request:
-    return Request(f"{API}?limit={PAGE_SIZE}&offset={offset}", headers=headers, name=f"instances-{offset}")
-
-
-def _add_instances(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
-    body = read_json(document)
-    instances = need(document, body, "instances", kind=list)
-    need_somewhere(document, instances, "id", "price_hourly", "gpu/name", "gpu/count", "regions")
-    covered: set[tuple[str, int]] = set()
-    for entry in instances:
-        gpu = entry.get("gpu") or {}
-        count = int(decimal_of(gpu.get("count")) or 0)
-        if count:
-            covered |= _add_instance(rows, document, entry, gpu, count)
-    if not covered:
-        changed(document, "instances[].gpu.count", f"no GPU instances at {document.url}")
-    total = decimal_of(body.get("count"))
-    if total is not None and total > len(instances):
-        rows.incomplete(f"{len(instances)} of {total} instances in {document.url}")
-    return covered
+    def add_api(self, rows: RowBuilder, document: Document) -> None:
+        """One offer per instance and region."""
+        body = read_json(document)
+        instances = need(document, body, "instances", kind=list)
+        need_somewhere(document, instances, "id", "price_hourly", "gpu/name", "gpu/count", "regions")
+        for entry in instances:
+            gpu = entry.get("gpu") or {}
+            count = int(decimal_of(gpu.get("count")) or 0)
+            if count:
+                _add_instance(rows, document, entry, gpu, count)
+        if not rows.covered:
+            changed(document, "instances[].gpu.count", f"no GPU instances at {document.url}")
+        total = decimal_of(body.get("count"))
+        if total is not None and total > len(instances):
+            rows.incomplete(f"{len(instances)} of {total} instances in {document.url}")
 
 
 def _add_instance(
     rows: RowBuilder, document: Document, entry: Mapping[str, Any], gpu: Mapping[str, Any], count: int
-) -> set[tuple[str, int]]:
+) -> None:
     label = f"{gpu.get('brand') or ''} {gpu.get('name') or entry.get('display_name') or ''}".strip()
     memory = per_gpu_memory_gb(label, gpu_memory_gb_in(str(gpu.get("memory") or "")), count)
     name = str(entry.get("id") or label)
@@ -109,4 +78,4 @@ def _add_instance(
             memory_gib=memory_gib_in(str(entry.get("memory") or "")),
             local_storage_gb=storage_gb_in(str(entry.get("disk") or "")),
         )  # fmt: skip
-    return possible_gpus(label, memory, count)
+    rows.covered |= possible_gpus(label, memory, count)

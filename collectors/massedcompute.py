@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bs4 import BeautifulSoup
+
 from catalog.types import Document
 from catalog.units import decimal_of, number_in, read_price, unit_in
-from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.contract import HOUR_S, MINUTE_S, Expect
 from collectors.pages import Terms, add_cell, cell_state
-from collectors.readers import changed, flight_text, json_after, read_html
+from collectors.price_page import PricePage
+from collectors.readers import changed, flight_text, json_after
 from collectors.rows import GpuRead, RowBuilder
 
+PAGE = "https://massedcompute.com/pricing/"
 _ROW_KEY = re.compile(r'"(?P<gpu>[^"\\]+?)(?P<phone>-mobile)?-x (?P<count>\d+)-\d+",\s*(?=\{)')
 _MEMORY = re.compile(r"\d\s*[GT]i?B", re.IGNORECASE)
 _CELLS = ("vCPU", "RAM", "storage")
@@ -44,39 +48,28 @@ class _Row:
         return sum(1 for cell in (self.price, self.vcpu, self.memory, self.storage) if cell)
 
 
-class MassedCompute(Collector):
+class MassedCompute(PricePage):
     """Massed Compute: on-demand GPU machines in USD."""
 
     provider = "massedcompute"
     title = "Massed Compute"
-    home_page = "https://massedcompute.com/pricing/"
-    sources = ("https://massedcompute.com/pricing/",)
+    home_page = page = PAGE
+    sources = (PAGE,)
     extra_hosts = ("www.massedcompute.com", "vm.massedcompute.com")
-    kind = "page"
     cadence_s: ClassVar[int] = 6 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     billing_increment_s = MINUTE_S
     terms_note = "Prepaid balance debited every minute; RAM, storage and traffic are part of the price."
     expect = Expect(min_rows=5, gpus=frozenset({"b200-sxm-180gb", "h100"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The pricing page."""
-        del keys
-        yield Request(self.sources[0], name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per GPU and count."""
-        rows = RowBuilder(self)
-        for document in documents:
-            payload = flight_text(read_html(document))
-            found = _rows(payload)
-            if not found:
-                changed(document, '__next_f "<gpu>-x <count>-0"')
-            if not any(read_price(row.price) for versions in found.values() for row in versions):
-                changed(document, "__next_f row price", f"no row of {len(found)} states a price in {document.url}")
-            for (gpu, count), versions in found.items():
-                _add(rows, document, gpu, count, versions)
-        return rows.finish()
+        found = _rows(flight_text(soup))
+        if not found:
+            changed(document, '__next_f "<gpu>-x <count>-0"')
+        if not any(read_price(row.price) for versions in found.values() for row in versions):
+            changed(document, "__next_f row price", f"no row of {len(found)} states a price in {document.url}")
+        for (gpu, count), versions in found.items():
+            _add(rows, document, gpu, count, versions)
 
 
 def _rows(payload: str) -> dict[tuple[str, int], list[_Row]]:

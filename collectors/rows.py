@@ -64,6 +64,8 @@ class RowBuilder:
         self._unmapped: dict[str, None] = {}
         self._notes: list[str] = []
         self._complete = True
+        self.covered: set[tuple[str | None, int]] = set()
+        """What a fuller source of the same parse lists already, as (GPU, GPUs per instance)."""
 
     def offer(
         self,

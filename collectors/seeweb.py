@@ -12,81 +12,66 @@ page is the total of the largest size in places, so it is not read; monthly figu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
+
+from bs4 import BeautifulSoup
 
 from catalog.types import Document
 from catalog.units import decimal_of, gib_from_mib, read_price
 from collectors.cards import Card, gpu_cards
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.pages import possible_gpus, slug
-from collectors.readers import changed, need, need_somewhere, present_somewhere, read_html, read_json, text_of
+from collectors.price_page import PricePage
+from collectors.readers import changed, need, need_somewhere, present_somewhere, read_json, text_of
 from collectors.rows import GpuRead, RowBuilder
 
 PAGE = "https://www.seeweb.it/en/products/cloud-server-gpu"
 API = "https://api.seeweb.it/ecs/v2/plans"
-KEY = "SEEWEB_API_TOKEN"
 _HOURLY = re.compile(r"hourly (?:cost|price)\D{0,20}?((?:€|EUR)?\s*\d[\d.,]*\s*(?:€|EUR)?)", re.IGNORECASE)
 _SIZES = re.compile(r"((?:\b\d{1,2}\b[\s,/x-]*){1,6})GPUs?\b", re.IGNORECASE)
 
 
-class Seeweb(Collector):
+class Seeweb(PricePage):
     """Seeweb: Cloud Server GPU in EUR."""
 
     provider = "seeweb"
     title = "Seeweb"
-    home_page = PAGE
+    home_page = page = PAGE
+    page_name = "cloud-server-gpu"
+    rows_at = "text 'Hourly Cost'"
+    api = API
+    api_name = "plans"
     sources = (PAGE, API)
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     currency = "EUR"
     terms_note = "Prices before tax."
-    optional_key_env = (KEY,)
+    optional_key_env = ("SEEWEB_API_TOKEN",)
     expect = Expect(min_rows=1)
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The product page, and the plans where there is a key."""
-        yield Request(PAGE, name="cloud-server-gpu")
-        if key := keys.get(KEY):
-            yield Request(API, headers={"X-APITOKEN": key}, name="plans")
+    def key_headers(self, key: str) -> Mapping[str, str]:
+        """The header that the API documents."""
+        return {"X-APITOKEN": key}
 
-    def parse(self, documents: Sequence[Document]) -> Parsed:
-        """API rows per plan and region, then the page's sizes that the API does not list."""
-        rows = RowBuilder(self)
-        covered: set[tuple[str, int]] = set()
-        for document in documents:
-            if _is_api(document):
-                covered |= _add_plans(rows, document)
-        for document in documents:
-            if not _is_api(document):
-                for card in gpu_cards(document, read_html(document)):
-                    _add_card(rows, document, card, covered)
-        if not rows.row_count:
-            changed(documents[0], "text 'Hourly Cost'", f"no GPU with an hourly price in {PAGE}")
-        return rows.finish()
+    def add_api(self, rows: RowBuilder, document: Document) -> None:
+        """One offer per plan and region."""
+        plans = need(document, read_json(document), "plans", kind=list)
+        need_somewhere(document, plans, "name", "gpu", "gpu_label", "hourly_price", "available_regions")
+        places = [place for plan in plans for place in plan.get("available_regions") or []]
+        present_somewhere(document, places, "available_regions", "location")
+        for plan in plans:
+            count = int(decimal_of(plan.get("gpu")) or 0)
+            if count:
+                _add_plan(rows, document, plan, count)
+        if not rows.covered:
+            changed(document, "plans[].gpu", f"no GPU plans at {document.url}")
 
-
-def _is_api(document: Document) -> bool:
-    return "/ecs/v2/plans" in document.url or document.body.lstrip().startswith(b"{")
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
+        """The sizes of each card."""
+        for card in gpu_cards(document, soup):
+            _add_card(rows, document, card)
 
 
-def _add_plans(rows: RowBuilder, document: Document) -> set[tuple[str, int]]:
-    covered: set[tuple[str, int]] = set()
-    plans = need(document, read_json(document), "plans", kind=list)
-    need_somewhere(document, plans, "name", "gpu", "gpu_label", "hourly_price", "available_regions")
-    places = [place for plan in plans for place in plan.get("available_regions") or []]
-    present_somewhere(document, places, "available_regions", "location")
-    for plan in plans:
-        count = int(decimal_of(plan.get("gpu")) or 0)
-        if count:
-            covered |= _add_plan(rows, document, plan, count)
-    if not covered:
-        changed(document, "plans[].gpu", f"no GPU plans at {document.url}")
-    return covered
-
-
-def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any], count: int) -> set[tuple[str, int]]:
+def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any], count: int) -> None:
     label = str(plan.get("gpu_label") or "")
     name = str(plan.get("name") or label)
     facts = {name: decimal_of(plan.get(name)) for name in ("cpu", "ram", "disk")}
@@ -100,10 +85,10 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any], cou
             memory_gib=gib_from_mib(facts["ram"]) if facts["ram"] else None,
             local_storage_gb=float(facts["disk"]) if facts["disk"] else None,
         )  # fmt: skip
-    return possible_gpus(label, None, count)
+    rows.covered |= possible_gpus(label, None, count)
 
 
-def _add_card(rows: RowBuilder, document: Document, card: Card, covered: set[tuple[str, int]]) -> None:
+def _add_card(rows: RowBuilder, document: Document, card: Card) -> None:
     text = text_of(card.node)
     hourly = _HOURLY.search(text)
     price = read_price(hourly.group(1)) if hourly else None
@@ -115,7 +100,7 @@ def _add_card(rows: RowBuilder, document: Document, card: Card, covered: set[tup
     sizes = _SIZES.search(text)
     counts = [int(n) for n in re.findall(r"\d+", sizes.group(1))] if sizes else [1]
     for count in counts:
-        if covered.isdisjoint(possible_gpus(name, None, count)):
+        if rows.covered.isdisjoint(possible_gpus(name, None, count)):
             rows.offer(
                 document, GpuRead(label=name, count=count), sku=slug(name, f"x{count}"),
                 instance_type=f"{name} x{count}", price=price.amount, price_scope="gpu", currency=price.currency,

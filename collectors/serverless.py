@@ -7,20 +7,18 @@ pages, only in a heading or table header near it; a price without a unit anywher
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any, ClassVar
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.names import resolve
 from catalog.types import Document, PriceScope, PriceUnit, SurchargeKind, Tenancy
 from catalog.units import read_price, unit_in
 from collectors.cards import Card, gpu_cards, price_cards
-from collectors.contract import DAY_S, HOUR_S, Collector, Parsed, Request
 from collectors.meters import METERS, add_free_egress, add_meters
 from collectors.pages import Terms, add_sizes, memory_gib_in, per_gpu_memory_gb, possible_gpus, whole_number_in
-from collectors.readers import changed, read_html, text_of
+from collectors.price_page import PricePage
+from collectors.readers import text_of
 from collectors.rows import RowBuilder
 
 _SPECS = re.compile(
@@ -38,13 +36,10 @@ _NOT_A_GPU = re.compile(
 )
 
 
-class ServerlessPage(Collector):
+class ServerlessPage(PricePage):
     """Base of the family. `page` is the price page; `scope` what a price pays for."""
 
-    page: ClassVar[str]
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
+    rows_at: ClassVar[str] = "a GPU with a price per unit of time"
     billing_increment_s: ClassVar[int | None] = 1
     units: ClassVar[frozenset[str]] = frozenset({"second", "minute", "hour"})
     scope: ClassVar[PriceScope] = "gpu"
@@ -56,29 +51,12 @@ class ServerlessPage(Collector):
     dedicated_heading: ClassVar[str] = ""
     """Pattern of headings whose cards are dedicated machines, billed per hour, not serverless."""
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(self.page, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per GPU and documented size; processor, memory and storage meters as surcharges."""
-        rows = RowBuilder(self)
-        for document in documents:
-            self.add_page(rows, document)
-        if not rows.row_count:
-            changed(documents[0], "a GPU with a price per unit of time", f"none in {self.page}")
-        return rows.finish()
-
-    def add_page(
-        self, rows: RowBuilder, document: Document, covered: AbstractSet[tuple[str, int]] = frozenset()
-    ) -> None:
-        """The offers and meters of one page, without what another source has `covered`."""
-        soup = read_html(document)
         for card in gpu_cards(document, soup, under=r"\bGPUs?\b"):
             specs = _specs(card.label)
             gpus = possible_gpus(specs["name"], specs["vram"], resolve(specs["name"]).gpu_count or 1)
-            if not _NOT_A_GPU.search(card.label) and covered.isdisjoint(gpus):
+            if not _NOT_A_GPU.search(card.label) and rows.covered.isdisjoint(gpus):
                 self.add(rows, document, card)
         add_meters(rows, document, [(c.label, c.prices[0]) for c in price_cards(soup) if not c.is_gpu], self.meters)
         add_free_egress(rows, document, text_of(soup.body))

@@ -13,15 +13,16 @@ tbody and tr); a hidden table repeats the on-demand prices; a dash or "Contact u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import Any
 
-from bs4 import Tag
+from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect
 from collectors.pages import Terms, add_sizes, commitment_days_in, option_in
-from collectors.readers import changed, read_html, read_table, text_of
+from collectors.price_page import PricePage
+from collectors.readers import changed, read_table, text_of
 from collectors.rows import RowBuilder
 
 PAGE = "https://www.together.ai/pricing"
@@ -29,39 +30,26 @@ _HEADING = re.compile(r"^GPU clusters?$", re.IGNORECASE)
 _PER_HOUR = re.compile(r"\bhourly\b|\bhour\b|/\s*(?:gpu[\s\-]*)?/?\s*hr\b|gpu-hour", re.IGNORECASE)
 
 
-class Together(Collector):
+class Together(PricePage):
     """Together: GPU clusters in USD, on demand and reserved for weeks or months."""
 
     provider = "together"
     title = "Together AI"
-    home_page = PAGE
+    home_page = page = PAGE
     sources = (PAGE, "https://together.ai/pricing")
-    kind = "page"
-    cadence_s: ClassVar[int] = 12 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
+    rows_at = "table.pricing_table tbody tr"
     terms_note = "A reservation is paid in full; volumes outlive the cluster and are billed."
     expect = Expect(min_rows=3, gpus=frozenset({"h100-sxm-80gb", "b200-sxm-180gb"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The price page."""
-        del keys
-        yield Request(PAGE, name="pricing")
-
-    def parse(self, documents: Sequence[Document]) -> Parsed:
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer of eight GPUs per row and term."""
-        rows = RowBuilder(self)
-        for document in documents:
-            soup = read_html(document)
-            if not _PER_HOUR.search(text_of(soup.body)):
-                changed(document, "text 'per hour'", f"no unit of the prices in {document.url}")
-            tables = list(_cluster_tables(soup))
-            if not tables:
-                changed(document, "h2 'GPU Clusters' + table", f"no table under that heading in {document.url}")
-            for table in tables:
-                _add_table(rows, document, table)
-        if not rows.row_count:
-            changed(documents[0], "table.pricing_table tbody tr", f"no cluster rows in {PAGE}")
-        return rows.finish()
+        if not _PER_HOUR.search(text_of(soup.body)):
+            changed(document, "text 'per hour'", f"no unit of the prices in {document.url}")
+        tables = list(_cluster_tables(soup))
+        if not tables:
+            changed(document, "h2 'GPU Clusters' + table", f"no table under that heading in {document.url}")
+        for table in tables:
+            _add_table(rows, document, table)
 
 
 def _cluster_tables(soup: Tag) -> Iterator[Tag]:
