@@ -31,7 +31,8 @@ class ModelSpec:
     summed width of the shared experts of a layer. `layers` counts all blocks, `attention_layers` those that attend.
     `native_format` is the checkpoint's own weight format and `kv_cache_format` the cache format it is tagged with;
     `unquantised` names tensor classes that its quantised builds keep in 16 bit. `weight_bytes` is the true size of the
-    checkpoint where it is known.
+    checkpoint where it is known. `attended` lists, for the layers of each cache group, their summed query and value
+    width (layers x heads x (query + value) / 2) and how many tokens they attend at most (None: all before).
     """
 
     model_id: str
@@ -64,6 +65,7 @@ class ModelSpec:
     gguf_type: str | None = None
     model_type: str = ""
     kv_cache_format: str | None = None
+    attended: tuple[tuple[int, int | None], ...] = ()
 
     @property
     def is_moe(self) -> bool:
@@ -143,6 +145,7 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         gguf_type=config.get("gguf_type"),
         model_type=str(config.get("model_type") or ""),
         kv_cache_format=tagged_cache(config),
+        attended=_attended(config, groups, heads),
     )
 
 
@@ -154,6 +157,26 @@ def flatten(raw: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(inner, Mapping):
             flat.update({k: v for k, v in flatten(inner).items() if v is not None})
     return flat
+
+
+def _attended(
+    config: Mapping[str, Any], groups: tuple[CacheGroup, ...], heads: int
+) -> tuple[tuple[int, int | None], ...]:
+    """Width and reach of attention by cache group; a sparse indexer limits the reach to its top k."""
+    sparse = whole(config, "index_topk") or None
+    found: list[tuple[int, int | None]] = []
+    for group in groups:
+        if group.kind == "latent":
+            query = whole(config, "qk_nope_head_dim", default=128) + whole(config, "qk_rope_head_dim")
+            width = (query + whole(config, "v_head_dim", default=128)) // 2
+            found.append((group.layers * heads * width, sparse))
+        elif group.kind == "compressed":
+            found.append((group.layers * heads * group.key_dim, sparse))
+        elif group.kind != "state":
+            found.append(
+                (group.layers * heads * (group.key_dim + (group.value_dim or group.key_dim)) // 2, group.window)
+            )
+    return tuple(found)
 
 
 def _kv_heads(config: Mapping[str, Any], heads: int) -> int:

@@ -47,7 +47,7 @@ class SpeedInputs:
     latent: bool
     indexer: bool
     hidden: int
-    attention_width: int
+    attended: tuple[tuple[int, int | None], ...]
     stream_bytes: float
     expert_bytes: float
     expert_share: float
@@ -197,7 +197,9 @@ def prefill_terms_ms(
     fresh = max(1.0, tokens - cached)
     share = inputs.expert_share
     linear = 2 * fresh * (inputs.dense_params + inputs.expert_params * share)
-    attention = 2 * inputs.attention_layers * inputs.attention_width / inputs.tp * fresh * (tokens + cached)
+    reach = (tokens + cached) / 2
+    attention = sum(width * (reach if limit is None else min(reach, limit)) for width, limit in inputs.attended)
+    attention *= 4 * fresh / inputs.tp
     moe = inputs.moe_layers > 0 or inputs.expert_params > 0
     name = f"prefill_mfu_moe_{inputs.activation}" if moe else f"prefill_mfu_{inputs.activation}"
     arithmetic = linear / (_reached(inputs, inputs.gemm_tflops, k) * k[name])

@@ -72,7 +72,7 @@ def speed_inputs(
         latent=spec.latent_attention,
         indexer=any(g.indexer_dim for g in spec.cache),
         hidden=spec.hidden,
-        attention_width=spec.heads * spec.head_dim,
+        attended=spec.attended,
         stream_bytes=plan.stream,
         expert_bytes=plan.experts,
         expert_share=spec.expert_share,
