@@ -81,6 +81,8 @@ FROM held_offers h LEFT JOIN current c ON c.offer_id = h.offer_id AND c.closed_a
 
 CREATE OR REPLACE VIEW v_guard_trips AS SELECT * FROM guard_trips;
 
+CREATE OR REPLACE VIEW v_scheduler_events AS SELECT * FROM scheduler_events;
+
 CREATE OR REPLACE MACRO offers_for(min_gpu_memory_gb, min_memory_bandwidth_gb_s) AS TABLE
 SELECT * FROM v_offers o
 WHERE o.gpu_memory_gb >= min_gpu_memory_gb AND o.memory_bandwidth_gb_s >= min_memory_bandwidth_gb_s
