@@ -67,9 +67,10 @@ TEMPLATES: Mapping[str, str] = {
     "alternative_context": "a context of {value} saves ${saves_usd}",
     "alternative_users": "{value} users save ${saves_usd}",
     "alternative_larger": "one size up: {headroom_gib_per_gpu} GiB to spare, for ${costs_more_usd} more",
+    "alternative_neighbour": "available instead of {instead_of}",
     "alternative_commitment": "{commitment_days} days of commitment save ${saves_usd}",
     "quality_risk": "measure the quality of {format} on your own data first",
-    "batch_tier": "batch tier, {share} of the load",
+    "two_tiers": "rows are the interactive tier, {interactive_share} of the load; the batch tier takes {batch_share}",
     # warnings
     "availability_unknown": "availability is not published",
     "availability_limited": "limited stock",
@@ -147,6 +148,7 @@ LABELS: Mapping[str, str] = {
     "reserved_not_allowed": "reserved, not asked",
     "on_demand_not_allowed": "on demand, not asked",
     "commitment_too_long": "commitment too long",
+    "commitment_not_stated": "commitment of unknown length",
     "stale": "price too old",
 }
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from planner.candidates import Candidates, Shape, shape_of
+from catalog.queries import offer_shapes
+from planner.candidates import Candidates, Shape, collect, shape_of
 from planner.desk import Desk
 from planner.options import WorkloadPlanner
 from planner.plan_serving import ServingPlanner, smaller_formats
@@ -21,6 +22,7 @@ _FORMATS_SHOWN = 2
 _LONGEST_COMMITMENT_DAYS = 1096
 _LEAST_CONTEXT = 2048
 _ONE_SIZE_UP = 1.4
+_NEIGHBOURS_SHOWN = 3
 
 
 def alternatives(
@@ -33,6 +35,7 @@ def alternatives(
         *_formats(desk, found, planner, best),
         *_smaller_load(desk, found, planner, best),
         *_larger(ranked),
+        *_neighbours(desk, found, planner, ranked),
         *_commitment(desk, found, planner, best),
     ]
 
@@ -116,6 +119,26 @@ def _larger(ranked: list[Plan]) -> Iterator[Plan]:
                 reason("alternative_larger", headroom_gib_per_gpu=round(headroom, 1), costs_more_usd=more)
             )
             return
+
+
+def _neighbours(desk: Desk, found: Candidates, planner: WorkloadPlanner, ranked: list[Plan]) -> Iterator[Plan]:
+    """Other GPUs where the one that was asked for is sold out."""
+    ask = desk.ask
+    if ranked or not found.sold_out or not ask.wanted.gpu:
+        return
+    wider = replace(ask, wanted=replace(ask.wanted, gpu=()))
+    around = Desk(desk.catalog, wider, desk.table)
+    shapes = collect(offer_shapes(desk.catalog, wider.wanted), ask.policy).open
+    options = [o for shape in shapes for o in planner.options(shape).options if not o.split and o.meets]
+    around.fetch(options, per_terms=1)
+    shown: set[str] = set()
+    for plan in around.ranked(planner, options, RuledOut()):
+        gpu = plan.option.shape.gpu
+        if gpu not in shown and len(shown) < _NEIGHBOURS_SHOWN:
+            shown.add(gpu)
+            yield plan.because(
+                reason("alternative_neighbour", instead_of=sorted({str(r["gpu"]) for r in found.sold_out}))
+            )
 
 
 def _cheaper_shapes(desk: Desk, found: Candidates, best: Plan | None) -> list[Shape]:

@@ -140,7 +140,10 @@ def exclusion(row: Mapping[str, Any], policy: Policy) -> str | None:
         return "sold_out"
     if option not in policy.purchase_options:
         return f"{option}_not_allowed"
-    if option in {"reserved", "scheduled"} and (row["commitment_days"] or 0) > policy.max_commitment_days:
+    days = row["commitment_days"] or 0
+    if option == "reserved" and not days and not policy.max_commitment_days:
+        return "commitment_not_stated"
+    if option in {"reserved", "scheduled"} and days > policy.max_commitment_days:
         return "commitment_too_long"
     if row["freshness"] not in RANKED and not policy.allow_stale:
         return "stale"

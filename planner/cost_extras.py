@@ -18,18 +18,24 @@ Meter = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Surcharges:
-    """A catalog's surcharges by provider, kind and region."""
+    """A catalog's surcharges by provider, kind and region; `dearest` of each provider and kind over its regions."""
 
     rows: Mapping[tuple[str, str, str], Meter]
+    dearest: Mapping[tuple[str, str], Meter]
 
     def find(self, provider: str, kind: str, region: str) -> Meter | None:
-        """The surcharge of a region, else the provider's general one; None where nothing is known."""
-        return self.rows.get((provider, kind, region)) or self.rows.get((provider, kind, ""))
+        """The surcharge of a region, else the provider's general one, else its dearest of another region.
+
+        A region whose traffic or storage nobody published is not free: what is known of the provider stands in.
+        """
+        exact = self.rows.get((provider, kind, region)) or self.rows.get((provider, kind, ""))
+        return exact or self.dearest.get((provider, kind))
 
 
 def surcharge_table(rows: Iterable[Meter]) -> Surcharges:
     """Index surcharges; of several products of one kind the cheapest counts."""
     table: dict[tuple[str, str, str], Meter] = {}
+    dearest: dict[tuple[str, str], Meter] = {}
     for row in rows:
         if row["price_usd"] is None:
             continue
@@ -37,7 +43,11 @@ def surcharge_table(rows: Iterable[Meter]) -> Surcharges:
         held = table.get(key)
         if held is None or row["price_usd"] < held["price_usd"]:
             table[key] = row
-    return Surcharges(table)
+    for (provider, kind, _), row in table.items():
+        held = dearest.get((provider, kind))
+        if held is None or row["price_usd"] > held["price_usd"]:
+            dearest[(provider, kind)] = row
+    return Surcharges(table, dearest)
 
 
 def storage_lines(
@@ -118,6 +128,9 @@ def address_lines(table: Surcharges, offer: Mapping[str, Any], instances: int, h
         return []
     months = hours / HOURS_PER_MONTH
     quantity = months * instances if meter["unit"].endswith("month") else hours * instances
+    quantity = max(quantity - float(meter["included_quantity"] or 0) * max(months, 1.0), 0.0)
+    if not quantity:
+        return []
     return [Charge("public_ipv4", quantity, f"address_{meter['unit']}", meter["price_usd"], _source(meter))]
 
 

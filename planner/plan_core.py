@@ -80,7 +80,7 @@ def make_plan(catalog: Catalog, ask: Ask, planner: WorkloadPlanner | None = None
             row_of(p, n, workload, ask.policy)
             for n, p in enumerate(alternatives(desk, found, planner, ranked, others), 1)
         ],
-        "rejected": rejected(found, outcomes, allowed, aside, ruled_out, planner, ask.policy),
+        "rejected": rejected(found, outcomes, allowed, aside, ruled_out, planner, ask.policy, any_ranked=bool(ranked)),
         "providers": _providers(catalog, shown),
         "assumptions": planner.assumptions(),
         "warnings": _warnings(catalog, ask, ranked, found),

@@ -72,7 +72,7 @@ def rank(plans: Iterable[Plan], workload: str, policy: Policy) -> list[Plan]:
         return (
             not option.meets,
             _VERDICTS.get(option.verdict, 2),
-            *_workload_class(plan, workload),
+            *_workload_class(plan, workload, policy),
             keys[id(plan)],
             not option.shape.hbm,
             not option.native,
@@ -87,9 +87,11 @@ def rank(plans: Iterable[Plan], workload: str, policy: Policy) -> list[Plan]:
     return [_with_class_reason(p, workload) for p in sorted(pool, key=order)]
 
 
-def _workload_class(plan: Plan, workload: str) -> tuple[int, ...]:
-    """Coarse classes that stand before cost."""
+def _workload_class(plan: Plan, workload: str, policy: Policy) -> tuple[int, ...]:
+    """Coarse classes that stand before cost. A measured latency decides by itself which link is the better one."""
     if workload in SERVING:
+        if policy.objective == "latency":
+            return ()
         return (1 if plan.option.split and plan.option.shape.link == "pcie" else 0,)
     if workload == "pretrain":
         order = {"reserved": 0, "scheduled": 0, "on_demand": 1, "spot": 2}

@@ -37,6 +37,8 @@ def rejected(
     ruled_out: RuledOut,
     planner: WorkloadPlanner,
     policy: Policy,
+    *,
+    any_ranked: bool,
 ) -> dict[str, Any]:
     """The `rejected` object of the answer: {"counts": {reason: offers}, "nearest": {…} or None}."""
     counts: Counter[str] = Counter(found.rejected)
@@ -59,7 +61,7 @@ def rejected(
             slow += outcome.options
     counts.update(ruled_out.counts)
     ordered = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-    nearest = _nearest(misses, slow, ruled_out, planner, policy, any_kept=bool(kept))
+    nearest = _nearest(misses, slow, ruled_out, planner, policy, any_ranked=any_ranked)
     return {"counts": ordered, "nearest": nearest}
 
 
@@ -70,10 +72,10 @@ def _nearest(
     planner: WorkloadPlanner,
     policy: Policy,
     *,
-    any_kept: bool,
+    any_ranked: bool,
 ) -> dict[str, Any] | None:
     """What came closest: a fitting plan that broke a limit of the user, else the card with the least memory short."""
-    if (ruled_out.closest and not any_kept) or (ruled_out.closest and not misses):
+    if (ruled_out.closest and not any_ranked) or (ruled_out.closest and not misses):
         _, plan, why = min(ruled_out.closest.values(), key=lambda item: item[0])
         return {**_place(plan.option.shape), **_offer(plan.offer), "reason": why, "remedies": _cost_remedies(plan)}
     if slow and not misses:

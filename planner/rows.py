@@ -58,6 +58,7 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "cost_total_usd": float(cost.total),
         "cost_usd_month": float(cost.total) if workload == "serve" else None,
         "cost_usd_per_million_tokens": rounded(_per_million(plan, float(cost.total), workload, policy), 7),
+        "cost_usd_per_thousand_items": rounded(_per_thousand(plan, float(cost.total)), 7),
         "billing_increment_s": offer["billing_increment_s"],
         "availability": offer["availability"],
         "observed_at": offer["observed_at"],
@@ -69,6 +70,12 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "reasons": list(plan.reasons),
     }
     return row
+
+
+def _per_thousand(plan: Plan, total: float) -> float | None:
+    """Dollars per thousand images, clips or tracks; None for other work."""
+    items = (plan.option.speed or {}).get("items")
+    return total / items * 1000 if items else None
 
 
 def _per_million(plan: Plan, total: float, workload: str, policy: Policy) -> float | None:

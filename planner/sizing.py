@@ -13,7 +13,7 @@ from planner.parallel import Layout
 from planner.serving import ServingCase, ServingFit, fit_serving
 
 # A replica that holds fewer users at once is no service of its own: decode is then paid per user, not per batch.
-LEAST_USERS = 8
+LEAST_USERS = 4
 # Where only a rate is stated: beyond these batches engines queue by default.
 MOST_USERS = 256
 
