@@ -169,13 +169,22 @@ def read_table(node: Tag) -> Table:
         if is_header and header_count == len(grid) - 1:
             header_count += 1
     header_count = header_count or (1 if grid else 0)
-    width = max((len(line) for line in grid), default=0)
-    headers = tuple(
-        " ".join(dict.fromkeys(text_of(line[i]) for line in grid[:header_count] if i < len(line))).strip()
-        for i in range(width)
-    )
+    headers = _headers(grid[:header_count], max((len(line) for line in grid), default=0))
     body = grid[header_count:]
     return Table(headers, tuple(tuple(text_of(c) for c in line) for line in body), tuple(tuple(x) for x in body), node)
+
+
+def _headers(lines: Sequence[Sequence[Tag]], width: int) -> tuple[str, ...]:
+    """The words over each column.
+
+    Header rows that do not reach over the whole table name nothing: a cell is missing, and which one cannot be known.
+    """
+    if not any(len(line) == width for line in lines):
+        return ("",) * width
+    return tuple(
+        " ".join(dict.fromkeys(text_of(line[column]) for line in lines if column < len(line))).strip()
+        for column in range(width)
+    )
 
 
 def _placed(cells: Sequence[Tag], waiting: dict[int, tuple[int, Tag]]) -> Iterator[Tag]:

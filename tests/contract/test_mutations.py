@@ -21,7 +21,7 @@ from collectors.registry import collectors_by_provider
 
 COLLECTORS = collectors_by_provider()
 PROVIDERS = [p for p in recorded_providers() if p in COLLECTORS and COLLECTORS[p].kind != "rates"]
-MOST_PER_DOCUMENT = 30
+MOST_PER_DOCUMENT = 40
 # Large documents are damaged less often: the same keys repeat in them.
 MOST_BYTES = 400_000
 
@@ -102,6 +102,19 @@ def page_mutations(body):
         cell = copy.find_all("th")[number]
         cell.string = "Renamed"
         yield f"header {number} renamed", str(copy).encode()
+        copy = BeautifulSoup(body, "lxml")
+        copy.find_all("th")[number].decompose()
+        yield f"header {number} removed", str(copy).encode()
+    for number, table in enumerate(soup.find_all("table")):
+        if table.find(attrs={"colspan": True}) or table.find(attrs={"rowspan": True}):
+            continue  # the nth cell of a row is not the nth column there
+        for column in range(len(table.find("tr").find_all(["td", "th"], recursive=False)) if table.find("tr") else 0):
+            copy = BeautifulSoup(body, "lxml")
+            for row in copy.find_all("table")[number].find_all("tr"):
+                cells = row.find_all(["td", "th"], recursive=False)
+                if column < len(cells):
+                    cells[column].decompose()
+            yield f"column {column} of table {number} removed", str(copy).encode()
     for name in sorted({a for node in soup.find_all(True) for a in node.attrs if a.startswith("data-") or a == "id"}):
         copy = BeautifulSoup(body, "lxml")
         for node in copy.find_all(attrs={name: True}):
