@@ -91,6 +91,14 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         OSError: the file cannot be opened.
         ValueError: it is not a checkpoint that this function knows, or is cut short.
     """
+    try:
+        return _read(path)
+    except (KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
+        msg = f"{path.name} does not have the layout of a checkpoint ({type(error).__name__}: {error})"
+        raise ValueError(msg) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
     if path.is_dir():
         return _read_folder(path)
     if path.suffix == ".gguf":

@@ -20,6 +20,9 @@ from planner.model_budget import (
 from planner.model_cache import cache_groups
 from planner.model_layers import expert_count, layer_count, moe_layers, whole
 
+_MUST_BE_TEXT = frozenset({"model_type", "native_format", "gguf_type", "hidden_act"})
+_MUST_BE_NUMBERS = frozenset({"compress_ratios", "hybrid_layer_pattern", "attn_type_list"})
+_LARGEST = 1e16
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
@@ -95,7 +98,7 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
     Raises:
         ValueError: layers, hidden size or heads are missing, so nothing can be said.
     """
-    config = flatten(raw)
+    config = usable(flatten(raw))
     layers = layer_count(config)
     hidden = whole(config, "hidden_size", "n_embd", "d_model", "dim")
     if layers <= 0 or hidden <= 0:
@@ -147,6 +150,25 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         kv_cache_format=tagged_cache(config),
         attended=_attended(config, groups, heads),
     )
+
+
+def usable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without values that cannot be sizes: negative numbers, empty vocabularies, odd types."""
+    kept = {}
+    for key, value in config.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is None or (number and (value < 0 or value > _LARGEST)):
+            continue
+        if key in _MUST_BE_TEXT and not isinstance(value, str):
+            continue
+        if key in _MUST_BE_NUMBERS and not (
+            isinstance(value, list) and all(isinstance(entry, int) and entry >= 0 for entry in value)
+        ):
+            continue
+        if key == "vocab_size" and not value:
+            continue
+        kept[key] = value
+    return kept
 
 
 def flatten(raw: Mapping[str, Any]) -> dict[str, Any]:

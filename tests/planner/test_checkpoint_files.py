@@ -107,3 +107,12 @@ def test_tensors_without_a_shape_need_the_configuration(tmp_path):
 @pytest.mark.parametrize(("name", "path"), [("./x", True), ("a/b", False), ("m.gguf", True), ("Qwen/Qwen3-8B", False)])
 def test_paths_and_ids(name, path):
     assert looks_like_path(name) is path
+
+
+def test_a_safetensors_header_of_another_shape(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    file = tmp_path / "model.safetensors"
+    text = json.dumps({"a": {"dtype": "F16"}}).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text)
+    with pytest.raises(ValueError, match="layout of a checkpoint"):
+        read_checkpoint(file)

@@ -131,3 +131,12 @@ def test_a_file_that_is_none(tmp_path):
     with pytest.raises(RequestError) as caught:
         spec(model=str(broken))
     assert caught.value.code == "unreadable_model"
+
+
+@pytest.mark.parametrize("value", [None, "abc", -1, [], {}, 1e18, True, [1, "x"]])
+@pytest.mark.parametrize(
+    "key", ["model_type", "vocab_size", "n_routed_experts", "compress_ratios", "num_key_value_heads"]
+)
+def test_odd_values_are_left_out_not_trusted(key, value):
+    config = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100, key: value}
+    assert spec(model=config).params_b > 0
