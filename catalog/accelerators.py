@@ -14,27 +14,20 @@ Elsewhere it is an estimate from the label, marked by `memory_gib_usable_estimat
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from types import MappingProxyType
 from typing import cast
 
+from catalog.datafiles import csv_rows
 from catalog.errors import UnknownName
 from catalog.types import Accelerator, FormFactor
-
-
-def data_rows(file_name: str) -> list[dict[str, str]]:
-    """The rows of one of the catalog's own CSV data files, as text, keyed by its header."""
-    text = resources.files("catalog").joinpath("data", file_name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
 
 
 @cache
 def accelerators() -> Mapping[str, Accelerator]:
     """Every known accelerator by slug, in the table's order. Read once."""
-    return MappingProxyType({row["gpu"]: _accelerator(row) for row in data_rows("accelerators.csv")})
+    return MappingProxyType({row["gpu"]: _accelerator(row) for row in csv_rows("catalog", "accelerators.csv")})
 
 
 def accelerator(gpu: str) -> Accelerator:

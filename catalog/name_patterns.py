@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from catalog.accelerators import accelerators, data_rows, families
+from catalog.accelerators import accelerators, families
+from catalog.datafiles import csv_rows
 
 _SEPARATOR = r"[\s\-_/.(),:|]"
 _JOINT = r"[\s\-_/.()]{0,3}"  # between the words of one name
@@ -66,7 +67,7 @@ def _names() -> dict[str, tuple[tuple[str, ...], str]]:
         names[_key(family)] = (gpus, "word")
     for gpu in accelerators():
         names[_key(gpu)] = ((gpu,), "word")
-    for row in data_rows("aliases.csv"):
+    for row in csv_rows("catalog", "aliases.csv"):
         target = row["target"]
         gpus = (target,) if target in accelerators() else families().get(target, ())
         names[_key(row["alias"])] = (gpus, row["mode"])
@@ -75,7 +76,9 @@ def _names() -> dict[str, tuple[tuple[str, ...], str]]:
 
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    spellings = {family.replace("-", " ") for family in families()} | {row["alias"] for row in data_rows("aliases.csv")}
+    spellings = {family.replace("-", " ") for family in families()} | {
+        row["alias"] for row in csv_rows("catalog", "aliases.csv")
+    }
     # Longest first, so that RTX 6000 Ada is tried before RTX 6000.
     ordered = sorted(spellings, key=lambda spelling: (-len(_key(spelling)), spelling))
     body = "|".join(_JOINT.join(map(re.escape, spelling.split())) for spelling in ordered)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, lru_cache
 
-from catalog.accelerators import accelerators, data_rows, families
+from catalog.accelerators import accelerators, families
+from catalog.datafiles import csv_rows
 from catalog.errors import UnknownName
 from catalog.gpu_slices import slice_of
 from catalog.name_patterns import NameMatch, edition, exact_slug, fold, names_in
@@ -106,7 +107,7 @@ def _matches(pattern: str, gpu: str, family: str) -> bool:
 
 @cache
 def _uncommon() -> frozenset[str]:
-    return frozenset(row["gpu"] for row in data_rows("uncommon_variants.csv"))
+    return frozenset(row["gpu"] for row in csv_rows("catalog", "uncommon_variants.csv"))
 
 
 def _named_by_all(readings: list[tuple[str, ...]]) -> tuple[str, ...] | None:

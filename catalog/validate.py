@@ -6,16 +6,15 @@ product, with room to spare. They catch a wrong unit, scope or column, not a bar
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 from catalog.accelerators import accelerators
+from catalog.datafiles import csv_rows
 from catalog.types import OfferRow, Quote, Rejection
 
 
@@ -38,11 +37,10 @@ class Checked:
 @cache
 def bands() -> Mapping[str, Band]:
     """GPU slug or family to its band; `*` is the band of everything else."""
-    source = files("catalog").joinpath("data", "sanity.csv")
-    with source.open(encoding="utf-8") as lines:
-        return {
-            r["gpu"]: Band(float(r["min_usd_gpu_hour"]), float(r["max_usd_gpu_hour"])) for r in csv.DictReader(lines)
-        }
+    return {
+        row["gpu"]: Band(float(row["min_usd_gpu_hour"]), float(row["max_usd_gpu_hour"]))
+        for row in csv_rows("catalog", "sanity.csv")
+    }
 
 
 def band_of(gpu: str | None) -> Band:

@@ -16,13 +16,11 @@ the same in every commercial region, so offers name none; whether a region has c
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from importlib.resources import files
 from typing import Any, ClassVar
 
 from catalog.types import Document
@@ -31,6 +29,7 @@ from collectors.listing import as_object, positive, whole_number
 from collectors.oci_extras import add_extras, dollar_steps
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
+from collectors.specs import spec_rows
 
 PRICES_URL = "https://apexapps.oracle.com/pls/apex/cetools/api/v1/products/?currencyCode=USD"
 SHAPES_URL = "https://www.oracle.com/a/ocom/docs/cloudestimator2/data/shapes.json"
@@ -178,9 +177,7 @@ def _shape(document: Document, item: Any) -> _Shape | None:
 
 @cache
 def _table() -> Mapping[str, Mapping[str, str]]:
-    source = files("collectors").joinpath("data", "oci-shapes.csv")
-    with source.open(encoding="utf-8") as lines:
-        return {row["shape"]: row for row in csv.DictReader(lines)}
+    return {row["shape"]: row for row in spec_rows("oci-shapes.csv")}
 
 
 def _table_shapes(prices: Mapping[str, _Price]) -> Iterator[_Shape]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from catalog.datafiles import csv_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +21,8 @@ class Region:
 @cache
 def regions(provider: str) -> Mapping[str, Region]:
     """Region id to facts; empty for a provider without a region table."""
-    source = files("collectors").joinpath("data", f"regions-{provider}.csv")
-    if not source.is_file():
-        return {}
-    with source.open(encoding="utf-8") as lines:
-        rows = csv.DictReader(lines)
-        return {r["region"]: Region(r["region"], r["label"], r["country"] or None) for r in rows}
+    rows = csv_rows("collectors", f"regions-{provider}.csv", optional=True)
+    return {row["region"]: Region(row["region"], row["label"], row["country"] or None) for row in rows}
 
 
 @cache

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from catalog.datafiles import csv_rows
 from catalog.types import GpuInterconnect
 
 
@@ -32,19 +31,15 @@ class Shape:
 @cache
 def shapes(provider: str) -> Mapping[str, Shape]:
     """GPU slug, family or slug of the page's label to the sizes sold; empty for a provider without a table."""
-    source = files("collectors").joinpath("data", f"{provider}-shapes.csv")
-    if not source.is_file():
-        return {}
-    with source.open(encoding="utf-8") as lines:
-        return {
-            r["gpu"]: Shape(
-                tuple(int(n) for n in r["gpu_counts"].split()),
-                _interconnect(r["gpu_interconnect"]),
-                r["product"] or None,
-                r.get("network_option") or "",
-            )
-            for r in csv.DictReader(lines)
-        }
+    return {
+        row["gpu"]: Shape(
+            tuple(int(n) for n in row["gpu_counts"].split()),
+            _interconnect(row["gpu_interconnect"]),
+            row["product"] or None,
+            row.get("network_option") or "",
+        )
+        for row in csv_rows("collectors", f"{provider}-shapes.csv", optional=True)
+    }
 
 
 def shape_of(provider: str, *keys: str | None) -> Shape:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+
+from catalog.datafiles import csv_rows
 
 
-@cache
 def spec_rows(file_name: str) -> tuple[Mapping[str, str], ...]:
     """The rows of one data file, as text, keyed by its header."""
-    with files("collectors").joinpath("data", file_name).open(encoding="utf-8") as lines:
-        return tuple(csv.DictReader(lines))
+    return csv_rows("collectors", file_name)
 
 
 def number(cell: str) -> float | None:

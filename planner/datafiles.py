@@ -1,14 +1,12 @@
-"""Read the planner's own CSV data files, once."""
+"""The planner's own data files: `planner/data/<name>.csv`."""
 
 from __future__ import annotations
 
-import csv
-import functools
-from importlib import resources
+from collections.abc import Mapping
+
+from catalog.datafiles import csv_rows
 
 
-@functools.cache
-def data_rows(file_name: str) -> tuple[dict[str, str], ...]:
-    """The rows of `planner/data/<file_name>` as text, keyed by its header."""
-    text = resources.files("planner").joinpath("data", file_name).read_text(encoding="utf-8")
-    return tuple(csv.DictReader(text.splitlines()))
+def data_rows(file_name: str) -> tuple[Mapping[str, str], ...]:
+    """The rows of `planner/data/<file_name>` as text, keyed by its header. Read once."""
+    return csv_rows("planner", file_name)

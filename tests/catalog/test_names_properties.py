@@ -3,11 +3,12 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from catalog.accelerators import accelerators, data_rows, families
+from catalog.accelerators import accelerators, families
+from catalog.datafiles import csv_rows
 from catalog.names import Resolution, resolve
 
 SLUGS = sorted(accelerators())
-ALIASES = data_rows("aliases.csv")
+ALIASES = csv_rows("catalog", "aliases.csv")
 ALONE = {row["alias"] for row in ALIASES if row["mode"] == "alone"}
 SPELLINGS = sorted(set(families()) - ALONE) + [row["alias"] for row in ALIASES if row["mode"] == "word"]
 PIECES = ["8x", "A100", "80GB", "1/2", "MIG", "1g.10gb", "SXM4", "tpu", "v4-8", "0.5", "PCIe x16", ":", "x", "RTX 4090"]
