@@ -18,10 +18,16 @@ _FILLER = (
 _MIG = re.compile(r"(?<![a-z0-9])(\d)g[._](\d{1,3})gb(?:\+[a-z.]+)*(?![a-z0-9])|(?<![a-z0-9])(\d)g[._](\d{1,3})gb")
 _GLUED_MEMORY = re.compile(r"(pcie|sxm\d|sxm|nvl)(?=\d{2,3}\s?gb?(?![a-z0-9]))")
 _MIG_WORD = re.compile(r"(?<![a-z])mig(?![a-z])")
+_NOT_OF_THE_GPU = r"\s*(?:ram|host|ssd|nvme|disk|storage|ddr\d|system|cpu)(?![a-z])"
 _MEMORY = re.compile(
     r"(?<![\da-z])(?<!\d\.)(\d{1,6}(?:\.\d+)?)\s?(gib|gb|g|mib|mb)(?![a-z0-9])(?!\s?\+)(?!/s)"
-    r"(?!\s*(?:ram|host|ssd|nvme|disk|storage|ddr\d|system|cpu)(?![a-z]))"
+    rf"(?!{_NOT_OF_THE_GPU})"
     r"|(?<![\d.a-z])(\d{1,3})(gb)(?=x\d)"
+)
+# "8x80GB" is eight devices of 80 GB each: the figure before the x is a count, the one behind it memory.
+_COUNT_TIMES_MEMORY = re.compile(
+    r"(?<![a-z0-9.])(\d{1,4})\s?[x*]\s?"
+    rf"(?=\d{{1,3}}(?:\.\d+)?\s?(?:gib|gb|g)(?![a-z0-9])(?!{_NOT_OF_THE_GPU}))"
 )
 _MEMORY_TYPE = re.compile(r"(?<![a-z0-9])(hbm[234]e?|gddr\d[x]?)(?![a-z0-9])")
 # The bus of the host, not the form factor of the card: SXM modules sit behind PCIe 5.0 x16 too.
@@ -39,8 +45,9 @@ _FORM_FACTORS = (
 )
 _COUNTS = (
     re.compile(rf"(?<![a-z0-9.])(\d{{1,5}})[\s_]*[x*][\s_\-]*{_FILLER}{_NAME}"),
+    re.compile(rf"(?<![a-z0-9.])[x*](\d{{1,4}})(?![a-z0-9.])[\s_\-]*{_FILLER}{_NAME}"),
     re.compile(rf"{_NAME}.*?:\s?(\d{{1,4}})(?![\d.])"),
-    re.compile(rf"{_NAME}.*?(?<![a-z.])(?:x|\*)[\s_]?(\d{{1,5}})(?![\d.]|x\d|\s?\x02)"),
+    re.compile(rf"{_NAME}.*?(?<![a-z.])(?:x|\*)[\s_]?(\d{{1,5}})(?![\d.]|x\d|\s?\x02|\s?gi?b)"),
     re.compile(rf"{_NAME}.*?(?<![a-z0-9.])(\d{{1,5}})\s?x(?![a-z0-9])"),
     re.compile(r"(?<![a-z0-9./])(\d{1,5})[\s_-]?gpus?(?![a-z])"),
     re.compile(rf"(?<![a-z0-9.])(\d{{1,2}})-\s?{_NAME}-gpu"),
@@ -95,13 +102,17 @@ def read_label(folded: str, start: int, end: int, glued_count: int | None) -> La
     if vgpu:
         text = text[: vgpu.start()] + _NAME
     text = _GLUED_MEMORY.sub(r"\1 ", _VERDA_MODULE.sub(rf"{_NAME} \1gb sxm ", text))
+    multiplied = _COUNT_TIMES_MEMORY.search(text)
+    text = _COUNT_TIMES_MEMORY.sub(" ", text)
     text, memory_gb = _take_memory(text)
     memory_type = _MEMORY_TYPE.search(text)
     text = _PCIE_LANES.sub(" ", text)
     form_factors = form_factors_in(text)
     fraction = _fraction(text)
     return Label(
-        count=glued_count or (_count(text) if fraction is None else None),
+        count=glued_count
+        or (int(multiplied[1]) if multiplied else None)
+        or (_count(text) if fraction is None else None),
         memory_gb=memory_gb,
         memory_type=memory_type[1] if memory_type else None,
         form_factors=form_factors,

@@ -4,7 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from catalog.accelerators import accelerators, data_rows, families
+from catalog.accelerators import accelerators, families
+from catalog.datafiles import csv_rows
 from catalog.errors import UnknownName
 from catalog.names import gpu_slugs_for, resolve
 
@@ -20,6 +21,14 @@ gpu_8x_a100_80gb_sxm4 | a100-sxm-80gb | 8
 crusoe_A100-80G-sxm4x8 | a100-sxm-80gb | 8
 massedcompute_A100-sxm4-80GBx8 | a100-sxm-80gb | 8
 4xA100-SXM4-40GB | a100-sxm-40gb | 4
+H100 SXM 8x80GB | h100-sxm-80gb | 8
+8x80GB H100 SXM | h100-sxm-80gb | 8
+NVIDIA A16 (4x 16GB) | a16-16gb | 4
+H100 SXM 8x80GB 2x960GB NVMe | h100-sxm-80gb | 8
+L4 2x24GB RAM | l4-24gb |
+x8 H100 SXM | h100-sxm-80gb | 8
+PCIe x16 L40S | l40s-48gb |
+RTX 4090x24GB | rtx-4090-24gb |
 A100-40GB-PCIE x 4 | a100-pcie-40gb | 4
 1A100.40S.22V | a100-sxm-40gb | 1
 8H100.80S.176V | h100-sxm-80gb | 8
@@ -121,6 +130,8 @@ Dedicated 96GB + RTX6000 GPU x3 | rtx-6000 | quadro-rtx-6000-24gb rtx-6000-ada-4
 """
 
 UNKNOWN = """
+Cloud AI 100 Ultra
+H100 CNX
 A100X
 H100X
 NVIDIA A1000
@@ -241,13 +252,13 @@ def test_tpu_suffixes_count_cores_or_chips(label: str, gpu: str, count: str):
 
 
 def test_every_alias_points_into_the_table():
-    rows = data_rows("aliases.csv")
+    rows = csv_rows("catalog", "aliases.csv")
     assert len({row["alias"] for row in rows}) == len(rows)
     for row in rows:
         assert row["mode"] in {"word", "alone", "never"}
         if row["mode"] != "never":
             assert row["target"] in accelerators() or row["target"] in families()
-    assert {row["gpu"] for row in data_rows("uncommon_variants.csv")} <= set(accelerators())
+    assert {row["gpu"] for row in csv_rows("catalog", "uncommon_variants.csv")} <= set(accelerators())
 
 
 def test_prose_is_not_searched_without_end():
