@@ -177,9 +177,10 @@ def read_table(node: Tag) -> Table:
 def _headers(lines: Sequence[Sequence[Tag]], width: int) -> tuple[str, ...]:
     """The words over each column.
 
-    Header rows that do not reach over the whole table name nothing: a cell is missing, and which one cannot be known.
+    Where the lowest header row does not reach over the whole table, a cell is missing, and which one cannot be known:
+    no column has a name then.
     """
-    if not any(len(line) == width for line in lines):
+    if not lines or len(lines[-1]) != width:
         return ("",) * width
     return tuple(
         " ".join(dict.fromkeys(text_of(line[column]) for line in lines if column < len(line))).strip()
