@@ -124,8 +124,11 @@ def shard_of(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: tuple[Any,
         tokens = max(tokens, context)
     need = cache_need(spec, rule, layout, CACHE_BYTES[kv_cache], tokens)
     activations = activation_gib(spec, rule, layout.tp, min(tokens, 65536), rule.max_sequences(gpu))
-    newest = engine_rule(engine, version or NEWEST)
-    lean = activations - activation_gib(spec, newest, layout.tp, min(tokens, 65536), newest.max_sequences(gpu))
+    lean = 0.0
+    if version is None:
+        newest = engine_rule(engine, NEWEST)
+        lean = activations - activation_gib(spec, newest, layout.tp, min(tokens, 65536), newest.max_sequences(gpu))
+        lean += (plan.per_gpu - plan_weights(spec, form, layout, engine == "llama.cpp").per_gpu) / GIB
     captured = graphs_gib(spec, rule, layout) if graphs else 0.0
     inputs = speed_inputs(spec, gpu, layout, plan, need, form, path, rule, tokens, graphs, interconnect)
     return Shard(rule, plan, need, activations, captured, inputs, path, tuple(reasons), max(0.0, lean))
@@ -234,10 +237,15 @@ def _distinct_sequences(case: ServingCase, concurrency: float) -> float:
 
 
 def _running_capacity(case: ServingCase, available: float, shard: Shard, gpu: Accelerator) -> float:
-    """Sequences that run at once: what the cache holds of the lengths really used, at most the engine's own limit."""
+    """Sequences that run at once: what the cache holds of the lengths really used, at most the engine's own limit.
+
+    A running sequence has given back what lies outside its windows.
+    """
     mean = max(1, min(case.context, case.input_tokens + case.output_tokens // 2))
-    used = shard.need.sequence_bytes(mean)
-    held = available / used if used else 1e9
+    inputs = shard.inputs
+    used = inputs.cache_token_bytes * mean + inputs.state_bytes
+    used += sum(rate * min(mean, window) for window, rate in inputs.cache_windows)
+    held = available * inputs.pp / used if used else 1e9
     limit = 1e9 if shard.rule.memory_rule == "allocated" else max(shard.rule.max_sequences(gpu), 256)
     return max(1.0, min(held, limit))
 

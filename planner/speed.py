@@ -223,14 +223,14 @@ def _pipeline_share(inputs: SpeedInputs, fresh: float) -> float:
     return (chunks + inputs.pp - 1) / (chunks * inputs.pp)
 
 
-def _burst_share(concurrency: float, k: Coefficients) -> float:
+def _burst_share(engine: str, concurrency: float, k: Coefficients) -> float:
     """Share of the closed-loop rate that is left beyond `_LOOP_USERS` users.
 
     So many requests arrive as a burst: while it ramps up and while its longest answers end, the engine is part idle.
     """
     if concurrency <= _LOOP_USERS:
         return 1.0
-    return 1.0 / (1.0 + k["burst"] * math.log2(concurrency / _LOOP_USERS))
+    return 1.0 / (1.0 + k[f"burst_{engine}"] * math.log2(concurrency / _LOOP_USERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ def serve_speed(
         + k[f"wait_steps_{inputs.engine}"] * step * min(1, running - 1)
     )
     cycle = ttft + max(0, output_tokens - 1) * tpot
-    rate = running * output_tokens / cycle * 1e3 * inputs.dp * _burst_share(concurrency / inputs.dp, k)
+    rate = running * output_tokens / cycle * 1e3 * inputs.dp * _burst_share(inputs.engine, concurrency / inputs.dp, k)
     waiting = max(0.0, concurrency / inputs.dp - running)
     if waiting:
         ttft += waiting / running * cycle / 2
