@@ -1,29 +1,10 @@
 """Crusoe: headings decide between on-demand and spot, form factors from tags, sections, words instead of prices."""
 
-import dataclasses
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
-from collectors.crusoe import Crusoe
-from collectors.errors import Blocked, LayoutChanged
-from collectors.fixtures import fixture_documents, read_recorded
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "crusoe"
-
-
-def page_with(*changes):
-    (document,) = fixture_documents("crusoe")
-    text = document.text()
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return dataclasses.replace(document, body=text.encode())
-
-
-def parse(*changes):
-    return Crusoe().parse([page_with(*changes)])
+from collectors.errors import LayoutChanged
 
 
 def priced(result, option="on_demand"):
@@ -34,35 +15,37 @@ def priced(result, option="on_demand"):
     }
 
 
-def test_form_factor_tags_part_two_products_of_one_name():
-    found = priced(parse())
+def test_form_factor_tags_part_two_products_of_one_name(parse_page):
+    found = priced(parse_page())
     assert found["a100-sxm-80gb", 8] == Decimal("2.30")
     assert found["a100-pcie-80gb", 1] == Decimal("2.00")
 
 
-def test_the_heading_decides_what_a_column_is():
-    assert not priced(parse(), "spot")
+def test_the_heading_decides_what_a_column_is(parse_page):
+    assert not priced(parse_page(), "spot")
     assert priced(
-        parse(("On-demand<", "?<"), ("Current spot<", "On-demand<"), ("?<", "Current spot<")), "spot"
-    ) == priced(parse())
+        parse_page(("On-demand<", "?<"), ("Current spot<", "On-demand<"), ("?<", "Current spot<")), "spot"
+    ) == priced(parse_page())
 
 
-def test_the_inference_section_is_another_product():
-    assert Decimal("5.50") not in priced(parse()).values()
+def test_the_inference_section_is_another_product(parse_page):
+    assert Decimal("5.50") not in priced(parse_page()).values()
 
 
-def test_nodes_carry_their_wiring_and_single_gpus_none():
-    by_sku = {r.offer.source_sku: r.offer for r in parse().rows}
+def test_nodes_carry_their_wiring_and_single_gpus_none(parse_page):
+    by_sku = {r.offer.source_sku: r.offer for r in parse_page().rows}
     node = by_sku["nvidia-h100-80gb-hgx-x8"]
     assert (node.gpu_interconnect, node.network_option, node.rdma) == ("nvlink", "infiniband", True)
     single = by_sku["nvidia-l40s-48gb-x1"]
     assert (single.gpu_interconnect, single.network_option, single.rdma) == ("none", "", None)
 
 
-def test_a_unit_in_the_cell_goes_before_the_heading():
-    row = next(r for r in parse(("$3.45/GPU-hr", "$27.60/hr")).rows if r.offer.gpu == "mi300x-192gb" and r.quote.price)
+def test_a_unit_in_the_cell_goes_before_the_heading(parse_page):
+    row = next(
+        r for r in parse_page(("$3.45/GPU-hr", "$27.60/hr")).rows if r.offer.gpu == "mi300x-192gb" and r.quote.price
+    )
     assert row.quote.price_unit == "hour"
-    monthly = next(r for r in parse(("$3.45/GPU-hr", "$2518.50/GPU-month")).rows if r.offer.gpu == "mi300x-192gb")
+    monthly = next(r for r in parse_page(("$3.45/GPU-hr", "$2518.50/GPU-month")).rows if r.offer.gpu == "mi300x-192gb")
     assert (monthly.quote.price_unit, monthly.quote.price_usd_gpu_hour) == ("month", pytest.approx(3.45))
 
 
@@ -76,26 +59,14 @@ def test_a_unit_in_the_cell_goes_before_the_heading():
         ('<div class="pricing-rich w-richtext"><p>$4.29/GPU-hr</p></div>', ""),
     ],
 )
-def test_a_changed_page_is_refused(change):
+def test_a_changed_page_is_refused(change, parse_page):
     with pytest.raises(LayoutChanged):
-        parse(change)
-
-
-def test_blocked_and_empty_pages_are_refused():
-    page = page_with()
-    with pytest.raises(Blocked):
-        Crusoe().parse([dataclasses.replace(page, body=b"<title>Attention Required!</title>", status=403)])
-    for body in (b"", b"<h1>Cloud pricing</h1>", page.body[:200]):
-        with pytest.raises(LayoutChanged):
-            Crusoe().parse([dataclasses.replace(page, body=body)])
+        parse_page(change)
 
 
 @pytest.mark.needs_recordings
-def test_recorded_page():
-    path = RECORDINGS / "pricing_excerpt.html"
-    if not path.is_file():
-        pytest.skip("recordings are not here")
-    result = Crusoe().parse([read_recorded(path, "crusoe")])
+def test_recorded_page(parse, recording):
+    result = parse(recording("pricing_excerpt.html"))
     by_hand = {
         ("h200-sxm-141gb", 8): "4.29", ("h100-sxm-80gb", 8): "3.90", ("a100-sxm-80gb", 8): "2.30",
         ("a100-pcie-80gb", 4): "2.00", ("l40s-48gb", 10): "1.50", ("mi300x-192gb", 8): "3.45",

@@ -2,22 +2,18 @@
 
 import dataclasses
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
-from collectors.errors import Blocked, LayoutChanged
-from collectors.fixtures import fixture_documents, read_recorded
+from collectors.errors import LayoutChanged
 from collectors.massedcompute import MassedCompute
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "massedcompute"
 COLLECTOR = MassedCompute()
 
 
 @pytest.fixture
-def page():
-    [document] = fixture_documents("massedcompute")
-    return document
+def page(page_with):
+    return page_with()
 
 
 def replaced(page, old, new, count=-1):
@@ -28,10 +24,6 @@ def replaced(page, old, new, count=-1):
 
 def rows(document):
     return {r.offer.source_sku: r for r in COLLECTOR.parse([document]).rows}
-
-
-def test_the_request_is_the_fixture(page):
-    assert [(r.name, r.url) for r in COLLECTOR.requests({})] == [(page.name, page.url)]
 
 
 def test_each_row_counts_once(page):
@@ -114,26 +106,9 @@ def test_another_payload_is_a_changed_page(page, old, new):
         COLLECTOR.parse([replaced(page, old, new)])
 
 
-@pytest.mark.parametrize("body", [b"", b"<html><body><h1>GPU pricing</h1></body></html>"])
-def test_an_empty_page_is_never_an_empty_success(page, body):
-    with pytest.raises(LayoutChanged):
-        COLLECTOR.parse([dataclasses.replace(page, body=body)])
-
-
-def test_a_challenge_is_blocked(page):
-    body = b"<html><head><title>Attention Required!</title></head><body></body></html>"
-    with pytest.raises(Blocked):
-        COLLECTOR.parse([dataclasses.replace(page, body=body)])
-
-
 @pytest.mark.needs_recordings
-def test_recorded_page(page):
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
-    recorded = dataclasses.replace(
-        read_recorded(RECORDINGS / "pricing_rsc_excerpt.html", "massedcompute"), url=page.url
-    )
-    found = rows(recorded)
+def test_recorded_page(recording):
+    found = rows(recording("pricing_rsc_excerpt.html"))
     checked = {
         "B300 SXM6-x8": ("52.80", 280, 2800, 6000),
         "B200 SXM6-x8": ("43.46", 280, 2800, 6000),

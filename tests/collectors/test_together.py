@@ -2,66 +2,39 @@
 
 import dataclasses
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
-from collectors.errors import Blocked, LayoutChanged
-from collectors.fixtures import fixture_documents, read_recorded
-from collectors.together import Together
-
-RECORDING = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "together" / "pricing_excerpt.html"
-
-
-def page_with(*changes):
-    (document,) = fixture_documents("together")
-    text = document.text()
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
-    return dataclasses.replace(document, body=text.encode())
-
-
-def parse(*changes):
-    return Together().parse([page_with(*changes)])
-
-
-def test_blocked_and_empty_pages_are_refused():
-    page = page_with()
-    with pytest.raises(Blocked):
-        Together().parse([dataclasses.replace(page, body=b"<title>Just a moment...</title>", status=403)])
-    for body in (b"", b"<h1>Pricing</h1>", page.body[:150]):
-        with pytest.raises(LayoutChanged):
-            Together().parse([dataclasses.replace(page, body=body)])
+from collectors.errors import LayoutChanged
 
 
 def prices(result, gpu):
     return {r.offer.commitment_days: r.quote.price for r in result.rows if r.offer.gpu == gpu and r.quote.price}
 
 
-def test_the_cluster_tables_are_read_and_not_dedicated_inference():
-    found = prices(parse(), "h100-sxm-80gb")
+def test_the_cluster_tables_are_read_and_not_dedicated_inference(parse_page):
+    found = prices(parse_page(), "h100-sxm-80gb")
     assert found == {0: Decimal("3.99"), 7: Decimal("3.69"), 31: Decimal("3.45"), 91: Decimal("3.19")}
-    assert Decimal("5.49") not in {r.quote.price for r in parse().rows}
+    assert Decimal("5.49") not in {r.quote.price for r in parse_page().rows}
 
 
-def test_the_hidden_twin_adds_nothing_and_a_differing_one_is_reported():
-    assert not parse().rejections
+def test_the_hidden_twin_adds_nothing_and_a_differing_one_is_reported(parse_page, parse, page_with):
+    assert not parse_page().rejections
     text = page_with().text()
     first = text.index("$3.99")
     differing = text[:first] + "$4.99" + text[first + 5 :]
-    result = Together().parse([dataclasses.replace(page_with(), body=differing.encode())])
+    result = parse(dataclasses.replace(page_with(), body=differing.encode()))
     assert [r.reason for r in result.rejections] == ["duplicate_key"]
 
 
-def test_a_cell_over_four_columns_is_on_request_in_each():
-    rows = [r for r in parse().rows if r.offer.gpu == "gb200-186gb"]
+def test_a_cell_over_four_columns_is_on_request_in_each(parse_page):
+    rows = [r for r in parse_page().rows if r.offer.gpu == "gb200-186gb"]
     assert {r.offer.commitment_days for r in rows} == {7, 31, 91, 181}
     assert {r.quote.price for r in rows} == {None}
 
 
-def test_reservations_are_paid_up_front():
-    assert {r.offer.upfront for r in parse().rows if r.offer.purchase_option == "reserved"} == {"all"}
+def test_reservations_are_paid_up_front(parse_page):
+    assert {r.offer.upfront for r in parse_page().rows if r.offer.purchase_option == "reserved"} == {"all"}
 
 
 @pytest.mark.parametrize(
@@ -73,16 +46,14 @@ def test_reservations_are_paid_up_front():
         [(">Hardware<", ">Product<"), ("Hardware All prices", "Product, all prices")],
     ],
 )
-def test_a_changed_page_is_refused(changes):
+def test_a_changed_page_is_refused(changes, parse_page):
     with pytest.raises(LayoutChanged):
-        parse(*changes)
+        parse_page(*changes)
 
 
 @pytest.mark.needs_recordings
-def test_recorded_page():
-    if not RECORDING.is_file():
-        pytest.skip("recordings are not here")
-    result = Together().parse([read_recorded(RECORDING, "together")])
+def test_recorded_page(parse, recording):
+    result = parse(recording("pricing_excerpt.html"))
     found = {r.offer.gpu: (str(r.quote.price), r.quote.price_usd_gpu_hour) for r in result.rows}
     assert found == {
         "b200-sxm-180gb": ("8.19", 8.19), "h100-sxm-80gb": ("3.99", 3.99), "h200-sxm-141gb": ("5.99", 5.99)
