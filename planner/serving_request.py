@@ -19,6 +19,10 @@ from planner.weights import UnknownFormat, known_formats, weight_format
 
 DEFAULT_CONTEXT = 8192
 _IMAGE_TOKENS = 1024
+# GPUs that one NVLink domain joins: eight in a server, 72 in an NVL72 rack.
+_MACHINE_DOMAIN = 8
+_RACK_DOMAIN = 72
+_RACK_SCALE = ("gb200", "gb300", "rubin")
 _MEASURED_FAMILIES = frozenset({"a100", "h100", "h200", "h20", "b200", "b300", "gb200", "gb300"})
 _WEIGHT_ALIASES = {
     "bfloat16": "bf16",
@@ -66,9 +70,20 @@ def prepare(request: Request) -> Prepared:
     case = _half_precision(case, gpu, said)
     layout, assumed = layout_of(request, spec, split_group(spec, weight_format(case.weights)), engine)
     said += assumed
+    layout = _over_machines(layout, gpu, request, said)
     _say_hardware(gpu, candidates, layout, request, said)
     name = gpu.family if len(candidates) > 1 else gpu.gpu
     return Prepared(spec, gpu, layout, case, name, said, _confidence(gpu, candidates, layout, case))
+
+
+def _over_machines(layout: Layout, gpu: Accelerator, request: Request, said: list[str]) -> Layout:
+    """GPUs beyond one machine's stand in several, where nothing is stated."""
+    domain = _RACK_DOMAIN if gpu.gpu.startswith(_RACK_SCALE) else _MACHINE_DOMAIN
+    if request.nodes is not None or layout.gpus <= domain:
+        return layout
+    machines = -(-layout.gpus // domain)
+    said.append(f"{layout.gpus} GPUs stand in {machines} machines of {domain}")
+    return replace(layout, nodes=machines)
 
 
 def _case(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> ServingCase:

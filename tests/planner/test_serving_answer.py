@@ -107,3 +107,14 @@ def test_the_explanation_shows_the_arithmetic_of_the_answer():
 def test_the_explanation_of_what_cannot_be_built_has_no_speed():
     text = "\n".join(explain_lines(parse_request({**PLAIN, "gpus": 3, "tp": 3})))
     assert "speed: not computed" in text
+
+
+def test_more_gpus_than_a_machine_holds_span_several():
+    model = {"workload": "serve", "model": "deepseek-ai/DeepSeek-V3", "weights": "fp8", "tp": 16, "gpus": 16}
+    spread = estimate_line({**model, "gpu": "h100-sxm-80gb"})
+    assert spread["starts"] is True
+    assert any("2 machines" in line for line in spread["assumptions"])
+    assert spread["confidence"] == "low"
+    rack = estimate_line({**model, "gpu": "gb200-186gb"})
+    assert not any("machines" in line for line in rack["assumptions"])
+    assert any("ARM host" in line for line in rack["assumptions"])
