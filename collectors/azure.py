@@ -39,6 +39,8 @@ API_VERSION = "2023-01-01-preview"
 FAMILIES = ("NC", "ND", "NV", "NG")
 PAGE_SIZES = (100, 1000)  # what a full page held before and after 2026; the page size cannot be asked for
 _FILTER = "serviceName eq 'Virtual Machines' and contains(armSkuName, 'Standard_{family}')"
+# The gaming family comes and goes; the others are always sold somewhere.
+_MAY_BE_EMPTY = (_FILTER.format(family="NG"),)
 _REQUIRED = ("armSkuName", "armRegionName", "retailPrice", "unitOfMeasure", "type", "productName")
 _WINDOWS = re.compile(r"\bWin(?:dows)?\b", re.IGNORECASE)
 _OTHER_PRODUCT = re.compile(r"Cloud\s?Services|Dedicated", re.IGNORECASE)
@@ -62,7 +64,12 @@ class _Price:
     amount: object
     currency: str
     start: datetime | None
+    end: datetime | None
     primary: bool
+
+    def in_force(self, at: datetime) -> bool:
+        """Whether the price holds at an instant: begun, and not ended."""
+        return (self.start is None or self.start <= at) and (self.end is None or at < self.end)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -184,6 +191,7 @@ def _prices_of(
     if item.get("effectiveStartDate") and start is None:
         rows.reject("date_unreadable", "effectiveStartDate", item["effectiveStartDate"], sample=size)
         return
+    end = _instant(item.get("effectiveEndDate"))
     region = "".join(str(item["armRegionName"] or "").lower().split())
     if not region:
         rows.reject("field_missing", "armRegionName", item["armRegionName"], sample=size)
@@ -192,7 +200,7 @@ def _prices_of(
     primary = item.get("isPrimaryMeterRegion") is not False
 
     def price(option: PurchaseOption, days: int, unit: PriceUnit, plan: str, amount: object) -> _Price:
-        return _Price(document, size, region, option, days, unit, plan, amount, currency, start, primary)
+        return _Price(document, size, region, option, days, unit, plan, amount, currency, start, end, primary)
 
     if kind == "Reservation":
         days = _term_days(item.get("reservationTerm"))
@@ -233,7 +241,7 @@ def _add(rows: RowBuilder, candidates: Sequence[_Price], unknown: set[str]) -> N
             rows.reject("size_unknown", "armSkuName", size)
             rows.unmapped(accelerator_label(size))
         return
-    current = [p for p in candidates if p.start is None or p.start <= p.document.fetched_at]
+    current = [p for p in candidates if p.in_force(p.document.fetched_at)]
     if not current:
         rows.reject("not_in_force", "effectiveStartDate", candidates[0].start, sample=size)
         return
@@ -276,7 +284,7 @@ def _offer(rows: RowBuilder, price: _Price, facts: Size) -> None:
 
 
 def _check_pages(rows: RowBuilder, pages: Sequence[tuple[Document, Any]]) -> None:
-    """Each list must end with a page that leads nowhere, and no page may repeat another."""
+    """Each list must hold something and end with a page that leads nowhere, and no page may repeat another."""
     last: dict[str, tuple[Document, Any]] = {}
     bodies: dict[str, set[str]] = {}
     for document, page in pages:
@@ -287,8 +295,10 @@ def _check_pages(rows: RowBuilder, pages: Sequence[tuple[Document, Any]]) -> Non
         if items and repr(items) in seen:
             rows.incomplete(f"two pages of {document.url} hold the same items")
         seen.add(repr(items))
-    for document, page in last.values():
-        if isinstance(page, list) or "NextPageLink" not in page:
+    for chain, (document, page) in last.items():
+        if bodies[chain] == {repr([])} and chain not in _MAY_BE_EMPTY:
+            rows.incomplete(f"{document.url} holds no item")
+        elif isinstance(page, list) or "NextPageLink" not in page:
             rows.incomplete(f"{document.url} does not say whether more pages follow")
         elif page["NextPageLink"] or len(_items(document, page)) in PAGE_SIZES:
             rows.incomplete(f"the page after {document.url} was not fetched")

@@ -316,3 +316,18 @@ def test_public_recordings_read_as_a_person_reads_them():
         ("Standard_ND96isr_H100_v5", "japaneast", "on_demand"): ("h100-sxm-80gb", 8, Decimal("142.564")),
         ("Standard_ND96isr_H100_v5", "eastus", "spot"): ("h100-sxm-80gb", 8, Decimal("18.169536")),
     }
+
+
+def test_a_price_that_has_ended_is_not_in_force():
+    ended = item(price=3.0, effectiveStartDate="2026-01-01T00:00:00Z", effectiveEndDate="2026-06-01T00:00:00Z")
+    assert priced(parse(item(), ended)) == {("on_demand", 0): Decimal("3.673")}
+    ends_later = {**ended, "effectiveEndDate": "2027-01-01T00:00:00Z"}
+    assert priced(parse(item(), ends_later)) == {("on_demand", 0): Decimal("3.0")}
+
+
+def test_a_family_without_an_item_makes_the_run_partial():
+    empty = dataclasses.replace(page(), url=f"{API}?$filter=b")
+    result = COLLECTOR.parse([page(item()), empty])
+    assert len(result.rows) == 1
+    assert not result.complete
+    assert result.notes == (f"{empty.url} holds no item",)
