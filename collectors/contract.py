@@ -95,7 +95,6 @@ class Collector:
     max_documents: ClassVar[int] = 200
     host_interval_s: ClassVar[float] = 0.2
     """Least time between two requests to one host, where the provider publishes a limit."""
-    respect_robots: ClassVar[bool] = False
     version: ClassVar[str] = "1"
 
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:

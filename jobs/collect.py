@@ -96,7 +96,8 @@ def _fetch(
     with Fetcher(
         provider=collector.provider,
         allowed_hosts=collector.allowed_hosts(),
-        limits=FetchLimits(respect_robots=collector.respect_robots, total_s=max(1.0, deadline - time.monotonic())),
+        # A price page is a page to robots; an API is offered to programs.
+        limits=FetchLimits(respect_robots=collector.kind == "page", total_s=max(1.0, deadline - time.monotonic())),
         validators=validators,
         fetch_map=fetch_map_from(os.environ.get("GPUBAZAAR_FETCH_MAP", "")),
         pace=pace,

@@ -157,9 +157,14 @@ def _write(
     if not finished:
         return results, None
     with writing(home, timeout_s=max(seconds_left(deadline), WRITE_SECONDS)) as writer:
+        brought = any(a.collected is not None for a in finished)
         if other_mode(writer.mode, source, replace_mode=replace_mode):
+            if not brought:  # there is nothing to put in the place of what is stored
+                failed = [ProviderResult(a.collector.provider, "failed", a.failure) for a in finished]
+                return [*results, *failed], None
             writer.clear()
-        writer.set_mode(source)
+        if brought:
+            writer.set_mode(source)
         writer.set_providers(_facts(c) for c in collectors_by_provider().values())
         results += [_store(writer, attempt, source, say) for attempt in finished]
         snapshot = writer.publish()
