@@ -11,7 +11,7 @@ from catalog.home import Home
 from catalog.queries import provider_health
 from catalog.reader import reading
 from interfaces import exits
-from interfaces.options import filter_options, format_option, given_filters, home_of, language_options
+from interfaces.options import check_names, filter_options, format_option, given_filters, home_of, language_options
 from interfaces.plans import print_plan
 from interfaces.render import note
 from interfaces.workloads import given_keys, workload_options
@@ -89,16 +89,18 @@ def command(
     from planner.plan import ask_of, plan_in_tiers
 
     shown = limit or (_TABLE_LIMIT if form == "table" else DEFAULT_LIMIT)
+    filters = given_filters(values, without=_NOT_FILTERS)
     ask = ask_of(
         {"workload": workload, **given_keys(values)},
         {name: values.get(name) for name in PLAN_KEYS},
-        given_filters(values, without=_NOT_FILTERS),
+        filters,
         allow_stale=allow_stale,
         limit=max(shown, explain_rank or 0),
     )
     home = home_of(ctx)
     warnings = refreshed(home, refresh_mode, refresh_timeout, ask.wanted.provider)
     with reading(home) as catalog:
+        check_names(catalog, filters)
         result = plan_in_tiers(catalog, ask)
         result.answer["warnings"] = [*warnings, *result.answer["warnings"]]
         print_plan(result.answer, lang=lang, currency=currency, form=form, catalog=catalog)
@@ -155,7 +157,7 @@ def _due(health: list[dict[str, Any]], mode: str, providers: tuple[str, ...]) ->
         row["provider"]
         for row in health
         if row["on_demand"]
-        and (not providers or row["provider"] in providers)
+        and (not providers or row["provider"] in providers or row["kind"] == "rates")
         and (mode == "always" or row["freshness"] != "fresh")
     ]
 

@@ -129,7 +129,8 @@ def _planned(
     answer = plan_workload(
         catalog, workload, plan_keys=keys, filters={**filters, **options}, allow_stale=True, limit=_ALL
     )
-    rows = [r for r in (*answer["rows"], *answer["alternatives"]) if offer_id in {None, r["offer_id"]}]
+    split = [r for r in answer["alternatives"] if any(why["code"] == "split_aside" for why in r["reasons"])]
+    rows = [r for r in (*answer["rows"], *split) if offer_id in {None, r["offer_id"]}]
     if rows:
         return {name: rows[0].get(name) for name in PLAN_FACTS if name != "why_not"}
     return {"verdict": "no", "why_not": ", ".join(answer["rejected"]["counts"])}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from catalog.errors import UnknownName
 from catalog.filters import OfferFilter
 from catalog.home import Home, home_from
 
+if TYPE_CHECKING:
+    from catalog.reader import Catalog
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_NAMED = ("provider", "via", "region", "cpu_arch")
 LIST_FORMATS = ("table", "json", "jsonl", "csv", "markdown")
 _FILTER_HELP = {
     "gpu": "GPU: slug, family, alias or glob (h100*); may be repeated.",
@@ -70,3 +75,23 @@ def given_filters(values: dict[str, Any], *, without: tuple[str, ...] = ()) -> d
     """The filter values that were given, taken out of a verb's keyword arguments."""
     names = [f.name for f in fields(OfferFilter) if f.name not in without]
     return {n: values[n] for n in names if values.get(n) not in (None, ())}
+
+
+def check_names(catalog: Catalog, given: Mapping[str, Any]) -> None:
+    """A provider, region or the like that no offer has is a mistake, not an empty answer.
+
+    Raises:
+        UnknownName: with the nearest guesses.
+    """
+    from catalog.queries import known_values, provider_health
+
+    for name in _NAMED:
+        if name not in given:
+            continue
+        values = known_values(catalog, name)
+        if name == "provider":
+            values = sorted({*values, *(row["provider"] for row in provider_health(catalog))})
+        for text in given[name]:
+            for item in str(text).split(","):
+                if item.strip() and item.strip() not in values:
+                    raise UnknownName(name, item.strip(), values)

@@ -81,7 +81,7 @@ def make_plan(catalog: Catalog, ask: Ask, planner: WorkloadPlanner | None = None
             for n, p in enumerate(alternatives(desk, found, planner, ranked, others), 1)
         ],
         "rejected": rejected(found, outcomes, allowed, aside, ruled_out, planner, ask.policy, any_ranked=bool(ranked)),
-        "providers": _providers(catalog, shown),
+        "providers": _providers(catalog, ask, shown),
         "assumptions": planner.assumptions(),
         "warnings": _warnings(catalog, ask, ranked, found),
     }
@@ -136,13 +136,16 @@ def _old_would_fit(found: Candidates, planner: WorkloadPlanner) -> bool:
     return any(planner.options(shape).options for shape in found.stale)
 
 
-def _providers(catalog: Catalog, shown: list[Plan]) -> list[dict[str, Any]]:
-    """The state of every provider behind a row, and of every one whose last refresh went wrong."""
-    present = {p.offer["provider"] for p in shown} | {p.offer["via"] for p in shown}
+def _providers(catalog: Catalog, ask: Ask, shown: list[Plan]) -> list[dict[str, Any]]:
+    """The state of every provider behind a row or a filter, and of every one whose last refresh went wrong.
+
+    Where there is no row, the state of all of them: one of them may be the reason.
+    """
+    present = {p.offer["provider"] for p in shown} | {p.offer["via"] for p in shown} | set(ask.wanted.provider)
     return [
         {name: row[name] for name in ("provider", "outcome", "last_success_at", "age_s", "freshness", "note")}
         for row in provider_health(catalog)
-        if row["provider"] in present or row["outcome"] in {"failed", "held", "partial"}
+        if not shown or row["provider"] in present or row["outcome"] in {"failed", "held", "partial"}
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from catalog.accelerators import accelerators
 from catalog.home import Home
 from catalog.reader import reading
-from catalog.types import Offer, OfferRow, Quote, Run, Surcharge
+from catalog.types import ExchangeRate, Offer, OfferRow, Quote, Run, Surcharge
 from catalog.writer import ProviderFacts, Refreshed, writing
 from planner.desk import DEFAULT_LIMIT
 from planner.plan import plan_workload
@@ -65,6 +65,7 @@ def stored(
     *,
     age: timedelta = timedelta(0),
     max_age_s: int = 86_400,
+    rates: Iterable[ExchangeRate] = (),
 ) -> Home:
     """Store offers as one complete live run per source (the provider, or the reseller where one is named)."""
     seen_at = datetime.now(UTC) - age
@@ -88,6 +89,7 @@ def stored(
                     provenance="live",
                     rows=by_source[name],
                     surcharges=[s for s in surcharges if s.provider == name],
+                    rates=list(rates) if name == names[0] else [],
                 )
             )
         writer.publish()

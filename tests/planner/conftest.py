@@ -28,7 +28,7 @@ def shop(tmp_path: Path) -> Callable[..., Planner]:
 
 
 @pytest.fixture(scope="session")
-def recorded_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+def scenario_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home with the recorded prices of the providers above."""
     from jobs.refresh import refresh
 
@@ -38,6 +38,6 @@ def recorded_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 @pytest.fixture(scope="session")
-def recorded(recorded_home: Home) -> Planner:
+def recorded(scenario_home: Home) -> Planner:
     """Plans on the recorded prices, old as they are."""
-    return planner_of(recorded_home, allow_stale=True)
+    return planner_of(scenario_home, allow_stale=True)
