@@ -63,7 +63,7 @@ def attach(connection: Connection, path: Path, alias: str, *, read_only: bool = 
 
 def _open_error(path: Path, problem: duckdb.Error) -> StoreError:
     text = str(problem).splitlines()[0]
-    if "lock" in text.lower():
+    if "set lock on file" in text.lower():  # "block" is another matter
         return StoreBusy(f"{path} is open in another process: {text}")
     if not path.exists():
         return StoreError(f"{path} is not there: {text}")

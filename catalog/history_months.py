@@ -14,7 +14,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from catalog import live_file
-from catalog.engine import Connection, DatabaseError, attach, rows_of, scalar, transaction
+from catalog.engine import (
+    Connection,
+    DatabaseError,
+    attach,
+    read_only_connection,
+    rows_of,
+    scalar,
+    transaction,
+)
 from catalog.errors import StoreError
 from catalog.home import Home
 from catalog.reader import Catalog
@@ -85,7 +93,9 @@ def month_after(start: datetime) -> datetime:
 def _close(connection: Connection, home: Home, start: datetime, end: datetime) -> None:
     month = f"{start:%Y-%m}"
     path = file_of(home, month)
-    rows = _write_month(connection, path, start, end)
+    if not _holds_more(connection, path, start, end):  # else written before a restore from an older snapshot
+        _write_month(connection, path, start, end)
+    rows = _entries_of(path)
     with transaction(connection):
         connection.execute("DELETE FROM live.price_bases WHERE base_at = ?", [end])
         connection.execute(
@@ -103,7 +113,36 @@ def _close(connection: Connection, home: Home, start: datetime, end: datetime) -
         )
 
 
-def _write_month(connection: Connection, path: Path, start: datetime, end: datetime) -> int:
+def _holds_more(connection: Connection, path: Path, start: datetime, end: datetime) -> bool:
+    """Whether a file of this month and this catalog is there already, with at least as many entries."""
+    if not path.exists():
+        return False
+    here = scalar(
+        connection, "SELECT count(*) FROM live.price_log WHERE changed_at >= ? AND changed_at < ?", [start, end]
+    )
+    try:
+        attach(connection, path, "older", read_only=True)
+    except StoreError:
+        return False
+    try:
+        own = scalar(connection, "SELECT value FROM older.meta WHERE key = 'lineage'")
+        there = scalar(connection, "SELECT count(*) FROM older.price_log")
+    except DatabaseError:
+        return False
+    finally:
+        connection.execute("DETACH older")
+    return bool(own == live_file.meta(connection, "lineage") and there >= here)
+
+
+def _entries_of(path: Path) -> int:
+    connection = read_only_connection(path)
+    try:
+        return int(scalar(connection, "SELECT count(*) FROM price_log"))
+    finally:
+        connection.close()
+
+
+def _write_month(connection: Connection, path: Path, start: datetime, end: datetime) -> None:
     """Write the month's entries under another name, then put the file in place in one step."""
     working = path.with_name(f".{path.name}.tmp")
     try:
@@ -117,7 +156,6 @@ def _write_month(connection: Connection, path: Path, start: datetime, end: datet
             )
             lineage = live_file.meta(connection, "lineage")
             connection.execute(f"CREATE TABLE month.meta AS SELECT 'lineage' AS key, '{lineage}' AS value")
-            rows = int(scalar(connection, "SELECT count(*) FROM month.price_log"))
             connection.execute("CHECKPOINT month")
         finally:
             connection.execute("DETACH month")
@@ -130,7 +168,6 @@ def _write_month(connection: Connection, path: Path, start: datetime, end: datet
             f"cannot write {path}: {str(problem).splitlines()[0]}. The log keeps its entries; free space or "
             "permissions, then refresh again."
         ) from problem
-    return rows
 
 
 def sync(path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.engine import Connection, DatabaseError, read_only_connection, rows_of
-from catalog.errors import CatalogDamaged, CatalogMissing, StoreError
+from catalog.errors import CatalogDamaged, CatalogMissing, StoreBusy, StoreError
 from catalog.home import Home
 
 
@@ -47,8 +47,7 @@ def damaged(path: Path, problem: Exception) -> CatalogDamaged:
     """The error for a snapshot whose content does not read, naming what to do."""
     return CatalogDamaged(
         f"{path} is damaged ({str(problem).splitlines()[0]}). Older snapshots beside it are intact: "
-        f"point to one with `ln -sfn snapshots/NAME.duckdb {path.parent.parent / 'catalog.duckdb'}`, "
-        "or run `gpubazaar refresh` to publish a new one."
+        "`gpubazaar doctor --restore` makes the newest good one current, `gpubazaar refresh` publishes a new one."
     )
 
 
@@ -71,15 +70,24 @@ def reading(home: Home) -> Iterator[Catalog]:
 
 
 def _open(home: Home) -> Catalog:
+    refused: StoreError | None = None
     for _ in range(2):
         target = _pointed(home)
         try:
-            return Catalog(target, _checked(target))
+            return Catalog(target, _checked(target), _pointer_warnings(home))
         except CatalogDamaged as problem:
             return _previous(home, target, problem)
-        except StoreError:
-            continue  # swapped or pruned between resolving and opening: resolve once more
+        except StoreError as problem:
+            refused = problem  # swapped or pruned between resolving and opening, or locked: resolve once more
+    if isinstance(refused, StoreBusy):  # somebody opened the snapshot read-write
+        return _previous(home, target, refused)
     raise CatalogMissing(f"the snapshot that {home.pointer} names is gone; run `gpubazaar refresh`")
+
+
+def _pointer_warnings(home: Home) -> list[str]:
+    if home.pointer.exists():
+        return []
+    return [f"{home.pointer} does not name a snapshot; showing the newest one (`gpubazaar doctor --restore` mends it)"]
 
 
 def _pointed(home: Home) -> Path:
@@ -112,7 +120,7 @@ def _checked(path: Path) -> Connection:
     return connection
 
 
-def _previous(home: Home, broken: Path, problem: CatalogDamaged) -> Catalog:
+def _previous(home: Home, broken: Path, problem: StoreError) -> Catalog:
     for path in home.published():
         if path == broken:
             continue
@@ -120,6 +128,9 @@ def _previous(home: Home, broken: Path, problem: CatalogDamaged) -> Catalog:
             connection = _checked(path)
         except StoreError:
             continue
-        note = f"snapshot {broken.name} is damaged and was not read; showing {path.name} instead ({problem})"
+        state = "is open elsewhere" if isinstance(problem, StoreBusy) else "is damaged"
+        note = f"snapshot {broken.name} {state} and was not read; showing {path.name} instead ({problem})"
         return Catalog(path, connection, [note])
+    if isinstance(problem, StoreBusy):
+        raise problem
     raise damaged(broken, problem)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from catalog import history_months, live_file, writer_rows, writer_runs
-from catalog.engine import Connection, rows_of, scalar, transaction
-from catalog.errors import UnknownName
+from catalog.engine import Connection, DatabaseError, rows_of, scalar, transaction
+from catalog.errors import StoreError, UnknownName
 from catalog.gpu_facts import load_accelerators, load_gpu_facts
 from catalog.home import Home
 from catalog.lock import exclusive
@@ -221,7 +221,15 @@ def writing(home: Home, timeout_s: float) -> Iterator[Writer]:
     Raises:
         StoreBusy: another process is writing and did not finish within `timeout_s`.
         CatalogDamaged: the live file does not open, or is older than what was published; it is left as it is.
+        StoreError: the disk is full, the folder is read-only, a block is damaged.
     """
     home.ensure()
-    with exclusive(home.lock, timeout_s), live_file.opened(home) as connection:
-        yield Writer(home, connection)
+    try:
+        with exclusive(home.lock, timeout_s), live_file.opened(home) as connection:
+            yield Writer(home, connection)
+    except (DatabaseError, OSError) as problem:
+        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        raise StoreError(
+            f"cannot write the catalog in {home.path}: {reason}. What was published before is still in place; free "
+            "space or permissions and refresh again, or see `gpubazaar doctor`."
+        ) from problem
