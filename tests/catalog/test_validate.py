@@ -6,7 +6,7 @@ from decimal import Decimal as D
 import pytest
 
 from catalog.types import Offer, OfferRow, Quote
-from catalog.validate import check_rows
+from catalog.validate import band_of, bands, check_rows
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
@@ -62,3 +62,24 @@ def test_eight_gpus_below_half_of_eight_times_one_are_flagged():
 def test_zero_gpus_and_negative_memory_are_rejected():
     checked = check_rows([row(count=0, usd=None), row(gpu_memory_gb=-1.0)])
     assert [r.reason for r in checked.rejections] == ["gpu_count", "not_positive"]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "usd_gpu_hour"),
+    [
+        ("p4-8gb", 0.60),  # Google Cloud's list price, twenty times the market's
+        ("p40-24gb", 2.07),  # Azure ND6s
+        ("k80-12gb", 0.0375),  # Google Cloud spot
+        ("rtx-3090-24gb", 1.5),
+    ],
+)
+def test_a_gpu_of_which_few_prices_are_known_has_a_wide_band(gpu: str, usd_gpu_hour: float):
+    band = band_of(gpu)
+    assert band.min_usd_gpu_hour <= usd_gpu_hour <= band.max_usd_gpu_hour
+
+
+@pytest.mark.parametrize("gpu", sorted(set(bands()) - {"*"}))
+def test_a_band_is_narrow_enough_to_catch_a_wrong_unit(gpu: str):
+    band = band_of(gpu)
+    assert 0.005 <= band.min_usd_gpu_hour < band.max_usd_gpu_hour <= 110
+    assert band.max_usd_gpu_hour / band.min_usd_gpu_hour < 730 * 8  # some room beyond the hours of a month
