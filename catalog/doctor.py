@@ -140,7 +140,7 @@ def _live(home: Home) -> list[Finding]:
 
 
 def _pending(wal: Path) -> Finding:
-    return Finding("live file", "warning", f"{wal.name} holds {wal.stat().st_size} bytes of an interrupted write",
+    return Finding("interrupted write", "warning", f"{wal.name} holds {wal.stat().st_size} bytes of an interrupted write",
                    "the next refresh replays it")  # fmt: skip
 
 
