@@ -26,7 +26,7 @@ from planner.serving_memory import (
     memory_of,
     whole_token_bytes,
 )
-from planner.serving_verdict import judge
+from planner.serving_verdict import judge, offload_layers
 from planner.speed import Speed, SpeedInputs, decode_terms_ms, prefill_terms_ms, serve_speed
 from planner.speed_inputs import speed_inputs
 from planner.weights import GIB, WeightFormat, WeightPlan, plan_weights, weight_format
@@ -195,6 +195,8 @@ def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: Serving
     )
     reasons = list(shard.reasons)
     starts, verdict = judge(memory, reasons)
+    if not starts and not shard.reasons and case.engine == "llama.cpp":
+        reasons[-1]["values"].update(offload_layers(memory, -(-spec.layers // layout.pp)))
     available = memory.available_gib * GIB
     one = shard.need.sequence_bytes(case.context)
     held = int(available / one) if one else 0

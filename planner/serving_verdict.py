@@ -38,3 +38,13 @@ def _short(code: str, required: float, usable: float) -> dict[str, Any]:
         "missing_gib_per_gpu": round(required - usable, 2),
     }
     return {"code": code, "values": values}
+
+
+def offload_layers(memory: Memory, layers: int) -> dict[str, int]:
+    """How many of a card's `layers` would stay on it if the rest ran from host memory, as llama.cpp can.
+
+    Such a run is bound by the host's memory or PCIe and never counts as fitting.
+    """
+    room = memory.usable_gib - (memory.required_gib - memory.weights_gib)
+    on_card = int(room / (memory.weights_gib / layers)) if memory.weights_gib else 0
+    return {"layers": layers, "layers_on_gpu": max(0, min(layers, on_card))}

@@ -118,3 +118,11 @@ def test_more_gpus_than_a_machine_holds_span_several():
     rack = estimate_line({**model, "gpu": "gb200-186gb"})
     assert not any("machines" in line for line in rack["assumptions"])
     assert any("ARM host" in line for line in rack["assumptions"])
+
+
+def test_llama_cpp_says_how_many_layers_would_stay_on_the_card():
+    got = estimate_line({"workload": "serve", "model": "meta-llama/Llama-3.1-70B-Instruct", "gpu": "rtx-4090-24gb",
+                         "engine": "llama.cpp", "weights": "gguf:Q4_K_M", "context": 4096})  # fmt: skip
+    assert (got["starts"], got["verdict"]) == (False, "no")
+    assert [reason["code"] for reason in got["reasons"]] == ["weights_exceed_memory"]
+    assert 30 <= got["reasons"][0]["values"]["layers_on_gpu"] <= 45
