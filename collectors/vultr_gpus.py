@@ -42,6 +42,9 @@ def gpu_of(rows: RowBuilder, plan: Mapping[str, Any]) -> GpuRead | None:
     per_gpu = total / count
     if plan_id in {row["plan"] for row in spec_rows("vultr-plans.csv")}:
         return GpuRead(label=label, gpu=gpu, count=count)
+    if count > 1 and per_gpu < _WHOLE_CARD * card_gb:
+        # Slices are sold singly, so eight GPUs with "80" have it each; any other figure shows as a mismatch.
+        return GpuRead(label=label, gpu=gpu, count=count, memory_gb=float(min(total, card_gb)))
     if per_gpu < _WHOLE_CARD * card_gb:
         share = (per_gpu / card_gb).quantize(_FRACTION_STEP)
         return GpuRead(label=label, gpu=gpu, count=count, fraction=share, memory_gb=float(per_gpu))

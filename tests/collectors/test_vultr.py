@@ -215,3 +215,27 @@ def test_recorded_answers():
         assert (found.quote.price, found.offer.gpu_count) == (Decimal(price), count)
         assert (found.offer.gpu_fraction, found.offer.gpu_memory_gb) == (Decimal(share), memory)
         assert found.offer.region == region
+
+
+@pytest.mark.parametrize(
+    ("card", "count", "stated_gb", "memory_gb", "flags"),
+    [
+        ("NVIDIA_H200", 8, 1128, 141, ()),  # the total, as documented
+        ("NVIDIA_H200", 8, 141, 141, ()),  # per GPU
+        ("NVIDIA_B200", 8, 180, 180, ()),
+        ("NVIDIA_L40S", 2, 48, 48, ()),
+        ("NVIDIA_L40S", 4, 10, 48, ("memory_mismatch",)),
+    ],
+)
+def test_several_gpus_are_never_slices(documents, card, count, stated_gb, memory_gb, flags):
+    def change(plans):
+        plans[:] = plans[:1]
+        plans[0].update(
+            id="vbm-test", gpu_type=card, gpu_count=count, gpu_vram_gb=stated_gb, hourly_cost=2 * count,
+            hourly_cost_preemptible=0, location_cost={}, locations=["ewr"],
+        )  # fmt: skip
+
+    [found] = only(documents["plans-metal"], change).rows
+    assert (found.offer.gpu_count, found.offer.gpu_fraction, found.offer.gpu_memory_gb) == (count, 1, memory_gb)
+    assert found.quote.flags == flags
+    assert found.quote.price_usd_gpu_hour == 2
