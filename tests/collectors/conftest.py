@@ -13,6 +13,7 @@ from collectors.fixtures import fixture_documents, read_recorded
 from collectors.registry import collector
 
 RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings"
+RECORDED_AS = {"lambda_cloud": "lambda"}
 
 
 @pytest.fixture
@@ -73,13 +74,15 @@ def api_with(documents):
 
 
 @pytest.fixture
-def recording(provider):
-    """`recording(file)`: a document as it was recorded from the live source; skips where recordings are not here."""
+def recordings(provider):
+    """The folder of what was recorded from the provider's live source; skips where recordings are not here."""
+    folder = RECORDINGS / RECORDED_AS.get(provider, provider)
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not here")
+    return folder
 
-    def read(file_name):
-        path = RECORDINGS / provider / file_name
-        if not path.is_file():
-            pytest.skip("recordings are not here")
-        return read_recorded(path, provider)
 
-    return read
+@pytest.fixture
+def recording(provider, recordings):
+    """`recording(file)`: one document as it was recorded from the live source."""
+    return lambda file_name: read_recorded(recordings / file_name, provider)

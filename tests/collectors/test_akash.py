@@ -2,15 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
 from collectors.akash import Akash
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "akash"
 
 
 def model(**fields):
@@ -85,10 +82,8 @@ def test_changed_answers_are_refused(body):
 
 
 @pytest.mark.needs_recordings
-def test_public_shape():
-    path = RECORDINGS / "v1_gpu-prices_shape_example.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_shape(recordings):
+    path = recordings / "v1_gpu-prices_shape_example.json"
     parsed = Akash().parse([read_recorded(path, "akash")])
     raw = json.loads(path.read_bytes())["models"]
     assert [None if r.quote.price is None else float(r.quote.price) for r in parsed.rows] == [

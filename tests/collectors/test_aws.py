@@ -4,7 +4,6 @@ import dataclasses
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from collectors.aws_places import region_id
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "aws"
 COLLECTOR = Aws()
 FETCHED_AT = datetime(2026, 11, 30, tzinfo=UTC)
 RANGES = [{"index": 0, "label": "<5%", "max": 5}, {"index": 1, "label": "5-10%", "max": 11},
@@ -211,15 +209,14 @@ def test_empty_and_truncated_answers_are_never_an_empty_success():
 
 
 @pytest.mark.needs_recordings
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings folder is not beside this checkout")
-def test_public_recordings_read_as_a_person_reads_them():
+def test_public_recordings_read_as_a_person_reads_them(recordings):
     names = [
         "awsstatic_ec2-ondemand-without-sec-sel_us-east-1_Linux.gpu.json",
         "awsstatic_ec2-ondemand-without-sec-sel_us-east-2_Linux.gpu.json",
         "spot.json_shape_example.json",
         "spot-advisor-data.gpu.json",
     ]
-    result = COLLECTOR.parse([read_recorded(RECORDINGS / name, "aws") for name in names])
+    result = COLLECTOR.parse([read_recorded(recordings / name, "aws") for name in names])
     assert not result.rejections
     assert not result.unmapped
     read = {
@@ -244,7 +241,7 @@ def test_public_recordings_read_as_a_person_reads_them():
         ("p5en.48xlarge", "us-east-2"): ("h200-sxm-141gb", 8, Decimal("63.296")),
         ("p6-b200.48xlarge", "us-east-2"): ("b200-sxm-180gb", 8, Decimal("113.9328")),
     }
-    advisor_document = read_recorded(RECORDINGS / names[3], "aws")
+    advisor_document = read_recorded(recordings / names[3], "aws")
     raw = json.loads(advisor_document.body)
     assert raw["spot_advisor"]["us-east-2"]["Linux"]["p5en.48xlarge"]["r"] == 4
     [row] = COLLECTOR.parse([spot({"p5en.48xlarge": "26.5714"}, region="us-east-2"), advisor_document]).rows

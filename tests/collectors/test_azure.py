@@ -4,7 +4,6 @@ import dataclasses
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from collectors.azure_sizes import size_facts
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "azure"
 COLLECTOR = Azure()
 FETCHED_AT = datetime(2026, 11, 30, tzinfo=UTC)
 
@@ -270,10 +268,9 @@ def test_empty_truncated_and_foreign_answers_are_never_an_empty_success():
 
 
 @pytest.mark.needs_recordings
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings folder is not beside this checkout")
-def test_public_recordings_read_as_a_person_reads_them():
+def test_public_recordings_read_as_a_person_reads_them(recordings):
     rows, skipped = [], 0
-    for path in sorted(RECORDINGS.glob("retail_prices_*.json")):
+    for path in sorted(recordings.glob("retail_prices_*.json")):
         raw = json.loads(path.read_bytes())
         items = raw if isinstance(raw, list) else raw["Items"]
         skipped += sum(

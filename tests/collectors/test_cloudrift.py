@@ -2,15 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
 from collectors.cloudrift import Cloudrift
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "cloudrift"
 
 
 def variant(**fields):
@@ -85,10 +82,8 @@ def test_truncated_body_is_refused():
 
 
 @pytest.mark.needs_recordings
-def test_public_shape():
-    path = RECORDINGS / "instance-types_list_shape_example.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_shape(recordings):
+    path = recordings / "instance-types_list_shape_example.json"
     with pytest.raises(LayoutChanged, match="cents"):
         Cloudrift().parse([read_recorded(path, "cloudrift")])  # its invented price of 0.85 is written in dollars
     body = json.loads(path.read_bytes())

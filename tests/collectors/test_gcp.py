@@ -4,7 +4,6 @@ import dataclasses
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from collectors.fixtures import fixture_documents, read_recorded
 from collectors.gcp import API, KEY, PAGE, Gcp
 from collectors.gcp_machines import machines
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "gcp"
 COLLECTOR = Gcp()
 FETCHED_AT = datetime(2026, 11, 30, tzinfo=UTC)
 N1_VCPU_LIMITS = {  # https://docs.cloud.google.com/compute/docs/gpus#general-purpose-gpus
@@ -321,10 +319,9 @@ def test_busy_empty_and_truncated_answers_are_never_an_empty_success():
 
 
 @pytest.mark.needs_recordings
-@pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings folder is not beside this checkout")
-def test_the_recorded_page_reads_as_a_person_reads_it():
+def test_the_recorded_page_reads_as_a_person_reads_it(recordings):
     name = "accelerator-optimized_pricing_us-central1_2026-10_trimmed.html"
-    document = dataclasses.replace(read_recorded(RECORDINGS / name, "gcp"), url=PAGE)
+    document = dataclasses.replace(read_recorded(recordings / name, "gcp"), url=PAGE)
     result = COLLECTOR.parse([document])
     assert not result.rejections
     assert len(result.rows) == 35

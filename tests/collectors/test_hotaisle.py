@@ -2,15 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.hotaisle import Hotaisle
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "hotaisle"
 
 
 def machine(count=1, model="MI300X", **fields):
@@ -90,10 +87,8 @@ def test_changed_answers_are_refused(body):
 
 
 @pytest.mark.needs_recordings
-def test_public_shape():
-    path = RECORDINGS / "virtual_machines_available_shape_example.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_shape(recordings):
+    path = recordings / "virtual_machines_available_shape_example.json"
     (row,) = Hotaisle().parse([read_recorded(path, "hotaisle")]).rows
     assert (row.offer.gpu, row.offer.gpu_count, row.offer.vcpu_count, row.offer.memory_gib) == (
         "mi300x-192gb",

@@ -3,15 +3,12 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import Blocked, LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.lambda_cloud import LambdaCloud
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "lambda"
 
 
 def documents():
@@ -158,10 +155,8 @@ def test_challenge_and_empty_pages_are_never_an_empty_success():
 
 
 @pytest.mark.needs_recordings
-def test_recorded_page():
-    path = RECORDINGS / "pricing_page_excerpt.html"
-    if not path.is_file():
-        pytest.skip("recordings are not here")
+def test_recorded_page(recordings):
+    path = recordings / "pricing_page_excerpt.html"
     document = read_recorded(path, "lambda_cloud")
     rows = {r.offer.source_sku: r for r in parse(document).rows}
     assert len(rows) == 30

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from collectors.fixtures import fixture_documents, read_recorded
 from collectors.latitude import Latitude
 from collectors.readers import flight_text, json_after, read_html
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "latitude"
 COLLECTOR = Latitude()
 
 
@@ -144,12 +142,10 @@ def test_a_challenge_is_blocked(page):
 
 
 @pytest.mark.needs_recordings
-def test_recorded_page(page):
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
-    recorded = dataclasses.replace(read_recorded(RECORDINGS / "pricing_flight_excerpt.html", "latitude"), url=page.url)
+def test_recorded_page(page, recordings):
+    recorded = dataclasses.replace(read_recorded(recordings / "pricing_flight_excerpt.html", "latitude"), url=page.url)
     found = rows(recorded)
-    raw = json.loads((RECORDINGS / "plans_decoded.json").read_bytes())["plansData"]["servers"]
+    raw = json.loads((recordings / "plans_decoded.json").read_bytes())["plansData"]["servers"]
     compared = 0
     for plan in (p["attributes"] for p in raw if p["attributes"]["specs"]["gpu"]):
         for region in plan["regions"]:

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.linode import Linode
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "linode"
 COLLECTOR = Linode()
 
 
@@ -130,11 +128,9 @@ def test_a_list_without_gpus_is_a_changed_list(documents):
 
 
 @pytest.mark.needs_recordings
-def test_recorded_shape():
+def test_recorded_shape(recordings):
     """The recording is an SDK's own test file with invented figures: it proves the field names."""
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
-    recorded = read_recorded(RECORDINGS / "types_sdk_fixture.json", "linode")
+    recorded = read_recorded(recordings / "types_sdk_fixture.json", "linode")
     document = dataclasses.replace(recorded, url="https://api.linode.com/v4/linode/types?page_size=500&page=1")
     result = COLLECTOR.parse([document])
     found = {r.offer.region: r for r in result.rows}

@@ -2,15 +2,12 @@
 
 import dataclasses
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import Blocked, LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.nebius import Nebius
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "nebius"
 
 
 def page_with(*changes):
@@ -106,10 +103,8 @@ def test_storage_and_traffic_are_surcharges_per_gb():
 
 
 @pytest.mark.needs_recordings
-def test_recorded_page():
-    path = RECORDINGS / "prices_excerpt.html"
-    if not path.is_file():
-        pytest.skip("recordings are not here")
+def test_recorded_page(recordings):
+    path = recordings / "prices_excerpt.html"
     document = read_recorded(path, "nebius")
     result = parse(document)
     by_hand = [

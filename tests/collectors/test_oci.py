@@ -3,15 +3,12 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.oci import Oci
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "oci"
 
 
 def documents(**changed):
@@ -180,10 +177,8 @@ def test_truncated_body_is_refused():
 
 
 @pytest.mark.needs_recordings
-def test_public_recording():
-    path = RECORDINGS / "cetools_v1_products.gpu.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_recording(recordings):
+    path = recordings / "cetools_v1_products.gpu.json"
     rows = by_shape(Oci().parse([read_recorded(path, "oci")]))
     raw = {i["partNumber"]: i["currencyCodeLocalizations"][0]["prices"][0]["value"]
            for i in json.loads(path.read_bytes())["items"]}  # fmt: skip

@@ -13,7 +13,6 @@ from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents
 from collectors.ovh import Ovh
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "ovh"
 COLLECTOR = Ovh()
 
 
@@ -211,11 +210,9 @@ def test_two_catalogs_of_full_size_stay_below_300_mib():
 
 
 @pytest.mark.needs_recordings
-def test_plans_agree_with_recorded_specifications(catalogs):
+def test_plans_agree_with_recorded_specifications(catalogs, recordings):
     """The recordings hold no catalog, only another project's specifications of the same plans."""
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
-    specs = {s["server_id"]: s for s in json.loads((RECORDINGS / "sparecores_gpu_servers.json").read_bytes())}
+    specs = {s["server_id"]: s for s in json.loads((recordings / "sparecores_gpu_servers.json").read_bytes())}
     compared = 0
     for row in COLLECTOR.parse(list(catalogs.values())).rows:
         spec = specs.get(row.offer.instance_type)

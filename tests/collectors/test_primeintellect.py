@@ -2,15 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.primeintellect import Primeintellect
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "primeintellect"
 
 
 def item(**fields):
@@ -110,10 +107,8 @@ def test_changed_answers_are_refused(body):
 
 
 @pytest.mark.needs_recordings
-def test_public_recording():
-    path = RECORDINGS / "availability_response.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_recording(recordings):
+    path = recordings / "availability_response.json"
     parsed = Primeintellect().parse([read_recorded(path, "primeintellect")])
     raw = json.loads(path.read_bytes())
     assert not parsed.complete, "the recording is one page of 608 items"

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,6 @@ from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.runpod import CATALOG_URL, GRAPHQL_URL, PRICING_URL, Runpod
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "runpod"
 NOW = datetime(2026, 10, 10, tzinfo=UTC)
 NO_STOCK = dict.fromkeys(("minimumBidPrice", "uninterruptablePrice", "minVcpu", "minMemory", "stockStatus"))
 
@@ -212,10 +210,8 @@ def test_changed_answers_are_refused(body):
 
 
 @pytest.mark.needs_recordings
-def test_public_recordings():
-    path = RECORDINGS / "graphql_gpuTypes_2026-10.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_recordings(recordings):
+    path = recordings / "graphql_gpuTypes_2026-10.json"
     parsed = Runpod().parse([read_recorded(path, "runpod")])
     raw = {g["id"]: g for g in json.loads(path.read_bytes())["data"]["gpuTypes"]}
     assert len(parsed.rows) == sum(
@@ -226,10 +222,10 @@ def test_public_recordings():
         assert float(row.quote.price) == raw[name][f"{row.offer.tenancy}Price"]
         assert row.offer.gpu_memory_gb == pytest.approx(raw[name]["memoryInGb"], rel=0.02)
     assert not parsed.unmapped
-    examples = Runpod().parse([read_recorded(RECORDINGS / "graphql_gpuTypes_doc_examples.json", "runpod")])
+    examples = Runpod().parse([read_recorded(recordings / "graphql_gpuTypes_doc_examples.json", "runpod")])
     found = prices(examples)
     assert (found["secure", "on_demand", 1], found["community", "spot", 1]) == (1.89, 0.89)
     assert found["community", "on_demand", 8] == pytest.approx(1.59 * 8)
-    catalog = prices(Runpod().parse([read_recorded(RECORDINGS / "rest_v2_catalog_gpus_doc_example.json", "runpod")]))
+    catalog = prices(Runpod().parse([read_recorded(recordings / "rest_v2_catalog_gpus_doc_example.json", "runpod")]))
     assert (catalog["secure", "on_demand", 8], catalog["community", "on_demand", 4]) == (pytest.approx(3.52), 1.24)
     assert ("community", "on_demand", 8) not in catalog

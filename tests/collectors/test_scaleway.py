@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents
 from collectors.scaleway import ZONES, Scaleway
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "scaleway"
 COLLECTOR = Scaleway()
 
 
@@ -120,15 +118,13 @@ def test_a_page_that_was_not_fetched_makes_the_run_incomplete():
 
 
 @pytest.mark.needs_recordings
-def test_recorded_answers():
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
+def test_recorded_answers(recordings):
     [model] = documents("servers-fr-par-2-1")
     found, raw = [], {}
     for zone, pages in (("fr-par-1", 3), ("fr-par-2", 3)):
         for page in range(1, pages + 1):
             for kind in ("servers", "servers_availability"):
-                body = (RECORDINGS / f"instance_products_{kind}_{zone}_page{page}.json").read_bytes()
+                body = (recordings / f"instance_products_{kind}_{zone}_page{page}.json").read_bytes()
                 path = kind.replace("_", "/")
                 url = f"https://api.scaleway.com/instance/v1/zones/{zone}/products/{path}?page={page}"
                 found.append(dataclasses.replace(model, url=url, body=body, headers={}, name=f"{kind}-{zone}-{page}"))

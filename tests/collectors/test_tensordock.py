@@ -3,15 +3,12 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.tensordock import Tensordock
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "tensordock"
 
 
 def gpu(**fields):
@@ -89,10 +86,8 @@ def test_drained_and_changed_lists_are_refused(body):
 
 
 @pytest.mark.needs_recordings
-def test_public_example():
-    path = RECORDINGS / "v2_locations_doc_example.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_example(recordings):
+    path = recordings / "v2_locations_doc_example.json"
     parsed = Tensordock().parse([read_recorded(path, "tensordock")])
     raw = json.loads(path.read_bytes())["data"]["locations"][0]["gpus"][0]
     assert [r.offer.gpu_count for r in parsed.rows] == [1, 2, 4, 8]

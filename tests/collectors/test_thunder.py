@@ -3,15 +3,12 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.thunder import Thunder
-
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "thunder"
 
 
 def documents(**bodies):
@@ -83,10 +80,8 @@ def test_changed_answers_are_refused(bodies):
 
 
 @pytest.mark.needs_recordings
-def test_public_shape():
-    path = RECORDINGS / "v1_pricing_shape_example.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is absent")
+def test_public_shape(recordings):
+    path = recordings / "v1_pricing_shape_example.json"
     recorded = dataclasses.replace(read_recorded(path, "thunder"), url="https://api.thundercompute.com:8443/v1/pricing")
     rows = by_key(Thunder().parse([recorded]))
     raw = json.loads(path.read_bytes())["pricing"]

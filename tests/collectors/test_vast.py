@@ -6,7 +6,6 @@ import json
 import random
 from datetime import UTC, datetime
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,6 @@ from collectors.fixtures import fixture_documents
 from collectors.vast import Vast
 from collectors.vast_census import URL, band_query, query_key, query_of
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "vast"
 NOW = datetime(2026, 10, 10, tzinfo=UTC)
 
 
@@ -246,11 +244,11 @@ def test_fixture_answers_the_first_requests():
 
 
 @pytest.mark.needs_recordings
-def test_public_recordings():
+def test_public_recordings(recordings):
     names = ("bundles_offer_raw_2024-07.json", "offers_go_sdk_testdata.json", "bundles_prices_2026-10_trimmed.json")
-    paths = [RECORDINGS / name for name in names]
+    paths = [recordings / name for name in names]
     if not all(p.is_file() for p in paths):
-        pytest.skip(f"{RECORDINGS} is absent")
+        pytest.skip(f"{recordings} is absent")
     raw = [json.loads(p.read_bytes())["offers"] for p in paths]
     for number, short in enumerate(raw[2]):
         short.setdefault("machine_id", f"made-up-{number}")  # the public copy keeps four fields only

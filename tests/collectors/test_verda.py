@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from collectors.errors import Blocked, LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.verda import Verda
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "verda"
 COLLECTOR = Verda()
 
 
@@ -171,12 +169,10 @@ def test_a_challenge_page_is_blocked_and_a_page_without_data_changed(documents):
 
 
 @pytest.mark.needs_recordings
-def test_recorded_answers():
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
+def test_recorded_answers(recordings):
 
     def recorded(name, url):
-        return dataclasses.replace(read_recorded(RECORDINGS / name, "verda"), url=url)
+        return dataclasses.replace(read_recorded(recordings / name, "verda"), url=url)
 
     listed = recorded("instance-types_trimmed.json", "https://api.datacrunch.io/v1/instance-types?currency=usd")
     stock = recorded(

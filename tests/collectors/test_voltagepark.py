@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.voltagepark import VoltagePark
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "voltagepark"
 COLLECTOR = VoltagePark()
 
 
@@ -133,11 +131,9 @@ def test_an_empty_or_cut_answer_is_never_an_empty_success(locations, body):
 
 
 @pytest.mark.needs_recordings
-def test_recorded_answers(locations, presets):
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
+def test_recorded_answers(locations, presets, recordings):
     recorded = [
-        dataclasses.replace(read_recorded(RECORDINGS / name, "voltagepark"), url=document.url)
+        dataclasses.replace(read_recorded(recordings / name, "voltagepark"), url=document.url)
         for name, document in (("bare_metal_locations.json", locations), ("instant_deploy_presets.json", presets))
     ]
     rows = COLLECTOR.parse(recorded).rows
