@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,6 @@ from collectors.errors import LayoutChanged
 from collectors.fixtures import fixture_documents, read_recorded
 from collectors.vultr import Vultr
 
-RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "recordings" / "vultr"
 COLLECTOR = Vultr()
 A100_PAGE = "plans-bmV4dF9fMTU2"
 SLICE_PAGE = "plans-bmV4dF9fMTI0"
@@ -180,12 +178,10 @@ def test_cpu_plans_alone_are_a_changed_list(documents):
 
 
 @pytest.mark.needs_recordings
-def test_recorded_answers():
-    if not RECORDINGS.is_dir():
-        pytest.skip(f"{RECORDINGS} is not there")
+def test_recorded_answers(recordings):
 
     def recorded(name, path):
-        document = read_recorded(RECORDINGS / name, "vultr")
+        document = read_recorded(recordings / name, "vultr")
         return dataclasses.replace(document, url=f"https://api.vultr.com/v2/{path}")
 
     result = COLLECTOR.parse(
