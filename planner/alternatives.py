@@ -10,7 +10,8 @@ from catalog.queries import offer_shapes
 from planner.candidates import Candidates, Shape, collect, shape_of
 from planner.desk import Desk
 from planner.options import WorkloadPlanner
-from planner.plan_serving import ServingPlanner, smaller_formats
+from planner.plan_remedies import smaller_formats
+from planner.plan_serving import ServingPlanner
 from planner.policy import DAYS_PER_MONTH
 from planner.ranking import Plan
 from planner.reasons import reason
@@ -164,7 +165,7 @@ def _cheapest_with(desk: Desk, shapes: list[Shape], planner: ServingPlanner, cha
 
 def _commitment(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: Plan | None) -> Iterator[Plan]:
     """The cheapest plan that commits longer than asked, and after how many months it wins."""
-    if not found.too_long or desk.ask.request.workload != "serve":
+    if not found.too_long or desk.ask.request.workload not in {"serve", "pretrain"}:
         return
     longer = replace(desk.ask.policy, max_commitment_days=_LONGEST_COMMITMENT_DAYS, purchase_options=("reserved",))
     shapes = {s.key: s for row in found.too_long if (s := shape_of(row)) is not None}
@@ -183,7 +184,7 @@ def _commitment(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: P
 
 def break_even(plan: Plan, on_demand: Plan | None) -> list[dict[str, object]]:
     """Months of use after which a whole commitment costs less than renting on demand: term cost / monthly cost."""
-    if on_demand is None or not plan.offer["commitment_days"] or on_demand.total <= 0:
+    if on_demand is None or plan.hours is not None or not plan.offer["commitment_days"] or on_demand.total <= 0:
         return []
     months = plan.offer["commitment_days"] * 24 / 730
     even = plan.total * months / on_demand.total

@@ -11,11 +11,15 @@ from planner.datafiles import data_rows
 
 @dataclass(frozen=True, slots=True)
 class StartHabit:
-    """What a provider bills of a start; `boot_s` None means no figure of its own."""
+    """What a provider bills of a start; `boot_s` None means no figure of its own.
+
+    `stopped_billed`: a machine that is powered off costs as much as a running one until it is deleted.
+    """
 
     boot_billed: bool = True
     image_billed: bool = True
     boot_s: float | None = None
+    stopped_billed: bool = False
     source: str = ""
 
 
@@ -43,6 +47,7 @@ def start_habit(provider: str) -> StartHabit:
                 boot_billed=row["boot_billed"] == "yes",
                 image_billed=row["image_billed"] == "yes",
                 boot_s=float(row["boot_s"]) if row["boot_s"] else None,
+                stopped_billed=row["stopped_billed"] == "yes",
                 source=row["source"],
             )
     return StartHabit()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catalog.filters import OfferFilter
@@ -12,8 +12,9 @@ from catalog.reader import Catalog
 from planner.candidates import exclusion
 from planner.cost import Usage, price
 from planner.cost_extras import Surcharges
+from planner.cost_rates import start_habit
 from planner.options import Option, WorkloadPlanner
-from planner.policy import Policy
+from planner.policy import HOURS_PER_MONTH, Policy
 from planner.ranking import Plan, rank
 from planner.reasons import Reason, reason
 from planner.rejections import RuledOut
@@ -81,6 +82,9 @@ class Desk:
 
 
 def _plan(planner: WorkloadPlanner, option: Option, offer: dict[str, Any], table: Surcharges) -> Plan | Reason:
+    stock = offer["stock_count"]
+    if stock is not None and option.instances > stock:
+        return reason("stock_too_small", instances=option.instances, stock=stock)
     usage = planner.usage(option, offer)
     if not isinstance(usage, Usage):
         return usage
@@ -103,11 +107,14 @@ def _plan(planner: WorkloadPlanner, option: Option, offer: dict[str, Any], table
     if not usage.monthly:
         hours = usage.hours * (1 + (overhead.overhead if overhead else 0.0)) + usage.start.total_s / 3600
     elif usage.starts:
-        reasons.append(_cold_reason(option, usage))
+        if start_habit(offer["provider"]).stopped_billed:
+            warnings = (*priced.warnings, reason("stopped_is_billed"))
+            priced = replace(priced, warnings=warnings)
+        reasons.append(_cold_reason(option, usage, offer))
     return Plan(option, offer, priced, hours, tuple(reasons))
 
 
-def _cold_reason(option: Option, usage: Usage) -> Reason:
+def _cold_reason(option: Option, usage: Usage, offer: Mapping[str, Any]) -> Reason:
     """What a scale to zero is felt as: the slowest answers with and without a cold start."""
     speed = option.speed or {}
     warm_ms = (option.ttft_ms or 0.0) + speed.get("prefill_ms", 0.0) * max(0, (option.users or 1) - 1)
@@ -120,6 +127,7 @@ def _cold_reason(option: Option, usage: Usage) -> Reason:
         load_s=round(start.load_s, 1),
         ttft_p99_ms_warm=round(warm_ms),
         ttft_p99_ms_cold=round(warm_ms + start.total_s * 1000),
+        always_on_usd=round(offer["price_usd_hour"] * option.instances * HOURS_PER_MONTH, 2),
     )
 
 

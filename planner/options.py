@@ -82,6 +82,9 @@ class WorkloadPlanner(Protocol):
     def usage(self, option: Option, offer: Mapping[str, Any]) -> Usage | Reason:
         """What an option uses of an offer; a reason where the offer's way of buying does not suit it."""
 
+    def resolved(self) -> dict[str, Any]:
+        """The workload's keys as planned, where they differ from what was stated."""
+
     def assumptions(self) -> list[str]:
         """What was assumed, in words."""
 

@@ -92,7 +92,7 @@ def plan_in_tiers(catalog: Catalog, ask: Ask) -> Result:
         _tier("batch", share, patient, back),
     ]
     costs = [tier["cost_usd_month"] for tier in tiers]
-    front.answer["policy"] = ask.policy.as_dict()
+    front.answer["policy"] |= {"batch_share": share, "requests_s": ask.policy.requests_s}
     front.answer["tiers"] = tiers
     front.answer["tiers_cost_usd_month"] = None if None in costs else round(sum(costs), 6)
     front.answer["warnings"].append(reason("two_tiers", interactive_share=round(1 - share, 4), batch_share=share))

@@ -73,8 +73,8 @@ def make_plan(catalog: Catalog, ask: Ask, planner: WorkloadPlanner | None = None
     shown = ranked[: ask.limit]
     answer = {
         "as_of": catalog.as_of(),
-        "workload": workload_echo(ask.request),
-        "policy": ask.policy.as_dict(),
+        "workload": workload_echo(ask.request, planner),
+        "policy": _policy_echo(ask.policy, [*ranked, *others]),
         "rows": [row_of(p, n, workload, ask.policy) for n, p in enumerate(shown, 1)],
         "alternatives": [
             row_of(p, n, workload, ask.policy)
@@ -120,9 +120,18 @@ def _with_cheap_splits(
     return [(shape, split.get(shape.key, outcome)) for shape, outcome in outcomes]
 
 
-def workload_echo(request: Request) -> dict[str, Any]:
-    """The workload's stated keys."""
-    return {f.name: v for f in fields(request) if (v := getattr(request, f.name)) is not None}
+def workload_echo(request: Request, planner: WorkloadPlanner) -> dict[str, Any]:
+    """The workload's keys: as stated, and defaults as planned."""
+    stated = {f.name: v for f in fields(request) if (v := getattr(request, f.name)) is not None}
+    return {**{k: v for k, v in planner.resolved().items() if v is not None}, **stated}
+
+
+def _policy_echo(policy: Policy, plans: list[Plan]) -> dict[str, Any]:
+    """The policy with its defaults; the disk is that of the first plan, since it follows from the weights."""
+    echo = policy.as_dict()
+    if echo["storage_gb"] is None and plans:
+        echo["storage_gb"] = plans[0].option.disk_gb
+    return echo
 
 
 def _frontier(plans: list[Plan]) -> list[Plan]:

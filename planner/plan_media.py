@@ -81,7 +81,7 @@ class MediaPlanner:
             seconds_per_item=fit.seconds_per_item,
             hours=hours,
             latency_ms=hours * 3.6e6,
-            disk_gb=math.ceil(size_gb * float(rate("storage_factor")) / 10) * 10.0,
+            disk_gb=float(math.ceil(size_gb * float(rate("storage_factor")))),
             load_gb=size_gb,
             egress_gb=self._egress_gb(),
             bottleneck="compute",
@@ -124,6 +124,10 @@ class MediaPlanner:
             start=start,
             interruptions=interruptions,
         )
+
+    def resolved(self) -> dict[str, Any]:
+        """The amount of work as planned."""
+        return {"items": self.items}
 
     def assumptions(self) -> list[str]:
         """What was assumed beside the fit model."""

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from catalog.types import Accelerator
 from planner.candidates import Shape
 from planner.cost import Usage
 from planner.cost_rates import rate
-from planner.cost_spot import restarted
-from planner.cost_start import cold_start
-from planner.model_config import ModelSpec
 from planner.options import Option, Outcome
-from planner.parallel import Layout, illegal
-from planner.policy import DAYS_PER_MONTH, DEFAULT_BATCH_OUTPUT_TOKENS, Policy
+from planner.parallel import Layout
+from planner.plan_layouts import layouts, spans
+from planner.plan_remedies import remedies_for
+from planner.plan_use import answers_gb_month, job_requests, memory_parts, sized_by_user, speed_parts, usage_of
+from planner.policy import DEFAULT_BATCH_OUTPUT_TOKENS, Policy
 from planner.reasons import Reason, reason
-from planner.request import Request, RequestError
+from planner.request import Request
 from planner.serving import ServingCase, ServingFit, split_group
 from planner.serving_request import Prepared, prepare
 from planner.sizing import Copy, Limits, Load, Replica, size_batch, size_service
 from planner.weights import weight_format
 
-_LAYER_SPLIT_ENGINES = frozenset({"llama.cpp", "transformers"})
 _MOST_NODES = 8
 _FULL_NODE = 8
 _MEMORY_CODES = frozenset(
@@ -45,8 +42,8 @@ class ServingPlanner:
     policy: Policy
     relaxed: bool = False
     splits: bool = True
-    _ready: dict[str, Prepared] = field(default_factory=dict)
-    _sized: dict[tuple[Any, ...], Replica] = field(default_factory=dict)
+    _ready: dict[str, Prepared] = field(default_factory=dict, init=False)
+    _sized: dict[tuple[Any, ...], Replica] = field(default_factory=dict, init=False)
 
     @property
     def online(self) -> bool:
@@ -111,13 +108,13 @@ class ServingPlanner:
         """GPUs of one copy: as stated; else powers of two within one machine, then whole machines over a fabric."""
         if self.request.gpus is not None:
             stated = self.request.gpus
-            return [stated] if stated <= shape.node_gpus or _spans(shape) else []
+            return [stated] if stated <= shape.node_gpus or spans(shape) else []
         if not self.splits:
             return [1]
         sizes = [2**n for n in range(9) if 2**n <= shape.node_gpus]
         if shape.node_gpus not in sizes:
             sizes.append(shape.node_gpus)
-        if _spans(shape):
+        if spans(shape):
             sizes += [shape.node_gpus * n for n in (2, 4, _MOST_NODES)]
         return sizes
 
@@ -158,7 +155,7 @@ class ServingPlanner:
             "usable_gib": fit.memory.usable_gib,
             "tpot_ms": fit.speed.tpot_ms if fit.speed else None,
             "ttft_ms": fit.speed.ttft_ms if fit.speed else None,
-            "disk_gb": _whole_tens(plan_bytes / _GIGA * float(rate("storage_factor"))),
+            "disk_gb": float(math.ceil(plan_bytes / _GIGA * float(rate("storage_factor")))),
             "load_gb": plan_bytes / _GIGA,
             "bottleneck": fit.bottleneck,
             "memory": memory_parts(fit),
@@ -179,7 +176,7 @@ class ServingPlanner:
                 meets=replica.meets,
                 output_tokens_s=replica.output_tokens_s,
                 latency_ms=answer_ms,
-                egress_gb=self._egress_gb(ready.case.output_tokens),
+                egress_gb=answers_gb_month(self.policy, ready.case.output_tokens),
                 **common,
             )
         return self._job_option(ready, replica, per_instance, instances_each, common)
@@ -187,7 +184,7 @@ class ServingPlanner:
     def _job_option(
         self, ready: Prepared, replica: Replica, per_instance: int, instances_each: int, common: dict[str, Any]
     ) -> Option:
-        requests = self.job_requests(ready.case.output_tokens)
+        requests = job_requests(self.policy, ready.case.output_tokens)
         tokens = requests * ready.case.output_tokens
         rate_instance = (replica.output_tokens_s or 0.0) * per_instance
         hours_one = tokens / rate_instance / 3600 if rate_instance else math.inf
@@ -200,28 +197,9 @@ class ServingPlanner:
             hours=hours_one / groups,
             latency_ms=hours_one / groups * 3.6e6,
             work_million_tokens=tokens / 1e6,
-            egress_gb=tokens * float(rate("response_bytes_batch")) / _GIGA if self._sized_by_user else None,
+            egress_gb=tokens * float(rate("response_bytes_batch")) / _GIGA if sized_by_user(self.policy) else None,
             **common,
         )
-
-    @property
-    def _sized_by_user(self) -> bool:
-        return self.policy.requests is not None or self.policy.requests_s is not None
-
-    def job_requests(self, output_tokens: int) -> int:
-        """Requests of a batch job: as stated, or what arrives until the deadline (a day), or a stated default size."""
-        if self.policy.requests is not None:
-            return self.policy.requests
-        if self.policy.requests_s is not None:
-            return math.ceil(self.policy.requests_s * 3600 * (self.policy.deadline_h or 24))
-        return math.ceil(DEFAULT_BATCH_OUTPUT_TOKENS / output_tokens)
-
-    def _egress_gb(self, output_tokens: int) -> float | None:
-        """A month's answers at a stated rate, streamed token by token; None where the rate is unknown."""
-        if self.policy.requests_s is None:
-            return None
-        seconds = self.policy.hours_per_day * 3600 * DAYS_PER_MONTH
-        return self.policy.requests_s * seconds * output_tokens * float(rate("response_bytes_stream")) / _GIGA
 
     def _warnings(self, shape: Shape, replica: Replica) -> tuple[Reason, ...]:
         found: list[Reason] = []
@@ -235,33 +213,12 @@ class ServingPlanner:
 
     def usage(self, option: Option, offer: Mapping[str, Any]) -> Usage | Reason:
         """A month of service at its duty, or the job once."""
-        start = cold_start(offer, option.load_gb)
-        stated = self.policy.storage_gb
-        spot = offer["purchase_option"] == "spot"
-        interruptions = None
-        if spot:
-            lost_s = (option.latency_ms or 0.0) / 2000 if self.online else 0.0
-            interruptions = restarted(offer["interruption_rate"], start.total_s, lost_s, instances=option.instances)
-            if not interruptions.feasible:
-                return reason("spot_too_interrupted", overhead=interruptions.overhead)
-        egress = self.policy.egress_gb if self.policy.egress_gb is not None else option.egress_gb
-        return Usage(
-            monthly=self.online,
-            instances=option.instances,
-            hours=self.policy.hours_per_day * DAYS_PER_MONTH if self.online else option.hours or 0.0,
-            starts=self.policy.starts_per_day * DAYS_PER_MONTH if self.online else 1.0,
-            storage_gb=stated if stated is not None else option.disk_gb,
-            storage_shared=stated is not None,
-            egress_gb=egress,
-            addresses=self.online,
-            start=start,
-            interruptions=interruptions,
-        )
+        return usage_of(self.policy, option, offer, online=self.online)
 
     def _refused(self, ready: Prepared, shape: Shape, misses: list[Replica]) -> Outcome:
         request = self.request
         asked = request.gpus or (ready.layout.gpus if not misses else 1)
-        if asked > shape.node_gpus and not _spans(shape):
+        if asked > shape.node_gpus and not spans(shape):
             return Outcome(refusal=reason("loosely_coupled", gpus=asked, instance_gpus=shape.gpu_count))
         if not misses:
             return Outcome(refusal=reason("link_not_asked", link=shape.link))
@@ -286,6 +243,22 @@ class ServingPlanner:
         layout = Layout(tp=shape.node_gpus, pp=2, nodes=2)
         return self._replica(ready, shape, layout).fits
 
+    def resolved(self) -> dict[str, Any]:
+        """The workload's figures as planned, defaults filled in."""
+        first = next(iter(self._ready.values()), None)
+        if first is None:
+            return {}
+        case = first.case
+        return {
+            "weights": case.weights,
+            "kv_cache": case.kv_cache,
+            "context": case.context,
+            "concurrency": self.load().users if self.online else self.request.concurrency,
+            "input_tokens": case.input_tokens,
+            "output_tokens": case.output_tokens,
+            "engine": case.engine,
+        }
+
     def assumptions(self) -> list[str]:
         """What the fit model assumed for any GPU, then what the plan assumed."""
         first = next(iter(self._ready.values()), None)
@@ -298,81 +271,13 @@ class ServingPlanner:
             said.append("egress not counted: neither egress_gb nor requests_s is stated")
         if self.policy.requests_s is not None and self.online:
             said.append(f"replicas are planned at {rate('utilisation'):%} of their measured capacity")
-        if not self.online and not self._sized_by_user:
+        if not self.online and not sized_by_user(self.policy):
             said.append(f"job of {DEFAULT_BATCH_OUTPUT_TOKENS:,} output tokens (requests not stated)")
         return said
 
     def remedies(self, shape: Shape) -> list[Reason]:
         """Smaller formats, more GPUs, a shorter context or fewer users that would fit this card."""
-        return list(_remedies(self, shape))
-
-
-def _remedies(planner: ServingPlanner, shape: Shape) -> Iterator[Reason]:
-    request, ready = planner.request, planner.ready(shape)
-    for weights in smaller_formats(ready.case.weights):
-        if _fits_with(planner, shape, weights=weights):
-            yield reason("fits_with_weights", weights=weights)
-            break
-    if ready.case.kv_cache in {"bf16", "fp16"} and _fits_with(planner, shape, kv_cache="fp8"):
-        yield reason("fits_with_kv_cache", kv_cache="fp8")
-    spread = ServingPlanner(replace(request, gpus=None), planner.policy)
-    for count in (2, 4, 8):
-        wider = replace(shape, gpu_count=count, link=shape.link or _own_link(shape.accelerator))
-        if spread.options(wider).options:
-            yield reason("fits_on_more_gpus", gpus=count)
-            break
-    for divisor in (2, 4, 8):
-        if request.concurrency and request.concurrency >= divisor:
-            users = request.concurrency // divisor
-            if _fits_with(planner, shape, concurrency=users):
-                yield reason("fits_with_fewer_users", concurrency=users)
-                break
-    for divisor in (2, 4, 8):
-        context = ready.case.context // divisor
-        if context >= 1024 and _fits_with(planner, shape, context=context, input_tokens=None, output_tokens=None):
-            yield reason("fits_with_shorter_context", context=context)
-            break
-
-
-def _fits_with(planner: ServingPlanner, shape: Shape, **changes: Any) -> bool:
-    try:
-        other = ServingPlanner(replace(planner.request, **changes), planner.policy, splits=planner.splits)
-        return bool(other.options(shape).options)
-    except RequestError:
-        return False
-
-
-def smaller_formats(weights: str) -> tuple[str, ...]:
-    """Weight formats that take less room than this one, largest first."""
-    order = ("bf16", "fp8", "int8", "awq", "nvfp4", "gguf:Q4_K_M")
-    if weights in {"bf16", "fp16", "fp32"}:
-        return order[1:]
-    return order[3:] if weights in {"fp8", "int8"} else ()
-
-
-def _own_link(accelerator: Accelerator) -> str:
-    return "nvlink" if "nvlink" in accelerator.link.casefold() else "pcie"
-
-
-def _spans(shape: Shape) -> bool:
-    """Whether one copy may span machines of this shape: whole machines, joined by a known fabric."""
-    return shape.fabric and shape.node_gpus >= 4
-
-
-@functools.lru_cache(maxsize=4096)
-def layouts(gpus: int, node_gpus: int, link: str, spec: ModelSpec, group: int, engine: str) -> tuple[Layout, ...]:
-    """Ways to spread one copy over `gpus`: the widest legal tensor split; over PCIe, pipelines too."""
-    if gpus == 1:
-        return (Layout(),)
-    nodes = max(1, gpus // node_gpus)
-    if engine in _LAYER_SPLIT_ENGINES:
-        return (Layout(pp=gpus, nodes=nodes),)
-    inside = gpus // nodes
-    widths = [tp for tp in range(inside, 0, -1) if inside % tp == 0]
-    legal = [
-        layout for tp in widths if not illegal(layout := Layout(tp=tp, pp=gpus // tp, nodes=nodes), spec, group, engine)
-    ]
-    return tuple(legal[:1] if link != "pcie" else legal[:3])
+        return list(remedies_for(self, shape))
 
 
 def best(options: list[Option], objective: str) -> Option:
@@ -392,38 +297,3 @@ def best(options: list[Option], objective: str) -> Option:
 
 def _missing(fit: ServingFit) -> float:
     return max(0.0, fit.memory.required_gib - fit.memory.usable_gib)
-
-
-def _whole_tens(gigabytes: float) -> float:
-    """Volumes are sized in tens of gigabytes: a download needs room to finish."""
-    return math.ceil(gigabytes / 10 - 1e-9) * 10.0
-
-
-def memory_parts(fit: ServingFit) -> dict[str, float]:
-    """Memory of the fullest GPU by part, GiB."""
-    memory = fit.memory
-    return {
-        "weights_gib": memory.weights_gib,
-        "kv_cache_gib": memory.cache_gib,
-        "activations_gib": memory.activations_gib,
-        "graphs_gib": memory.graphs_gib,
-        "context_gib": memory.context_gib,
-        "lora_gib": memory.lora_gib,
-        "required_gib": memory.required_gib,
-        "usable_gib": memory.usable_gib,
-    }
-
-
-def speed_parts(fit: ServingFit) -> dict[str, float] | None:
-    """Times of one replica at its load, ms, and its rate."""
-    if fit.speed is None:
-        return None
-    speed = fit.speed
-    return {
-        "step_ms": speed.step_ms,
-        "prefill_ms": speed.prefill_ms,
-        "tpot_ms": speed.tpot_ms,
-        "ttft_ms": speed.ttft_ms,
-        "output_tokens_s": speed.output_tokens_s,
-        "running": speed.running,
-    }

@@ -132,7 +132,7 @@ class TrainingPlanner:
             usable_gib=fit.usable_gib,
             hours=hours,
             latency_ms=hours * 3.6e6,
-            disk_gb=math.ceil((weights_gb * _STORAGE_FACTOR + kept_gb) / 10) * 10.0,
+            disk_gb=float(math.ceil(weights_gb * _STORAGE_FACTOR + kept_gb)),
             load_gb=weights_gb,
             checkpoint_gb=checkpoint_gb,
             bottleneck=fit.time.bottleneck,
@@ -202,6 +202,10 @@ class TrainingPlanner:
             interruptions=interruptions,
             disk_survives=interruptions is None,
         )
+
+    def resolved(self) -> dict[str, Any]:
+        """The amount of work as planned."""
+        return {"tokens": self.sized.tokens}
 
     def assumptions(self) -> list[str]:
         """The fit model's assumptions for one candidate, and the amount of work where none was stated."""

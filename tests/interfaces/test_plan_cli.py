@@ -193,14 +193,14 @@ def test_explain_prints_the_whole_arithmetic(run_cli, shop_home):
 def test_rupees_with_indian_grouping_and_hindi(run_cli, recorded_home):
     arguments = ("plan", "serve", "--model", "meta-llama/Llama-3.1-70B-Instruct", "--weights", "fp8", "--provider",
                  "nebius", "--gpu", "b300", "--gpu-count", "1", "--allow-stale", "--currency", "inr")  # fmt: skip
-    # 730 h x 7.85 USD + 4.442409 USD of storage, at 0.01037074 USD a rupee
-    rupees = Decimal("5734.942409") / Decimal("0.01037074")
-    assert int(rupees) == 552992
+    # 730 h x 7.85 USD + 4.343688 USD of storage, at 0.01037074 USD a rupee
+    rupees = Decimal("5734.843688") / Decimal("0.01037074")
+    assert int(rupees) == 552983
     english = run_cli(*arguments, home=recorded_home)
-    assert "₹5,52,992." in english.stdout
+    assert "₹5,52,983." in english.stdout
     hindi = run_cli(*arguments, "--lang", "hi", home=recorded_home)
     assert "मासिक लागत" in hindi.stdout
-    assert "₹5,52,992." in hindi.stdout
+    assert "₹5,52,983." in hindi.stdout
     assert "कर शामिल नहीं हैं" in hindi.stderr
     data = json.loads(run_cli(*arguments, "--format", "json", home=recorded_home).stdout)
     assert data["rows"][0]["cost_total_inr"] == pytest.approx(float(rupees), rel=1e-6)
