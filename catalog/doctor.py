@@ -140,8 +140,8 @@ def _live(home: Home) -> list[Finding]:
 
 
 def _pending(wal: Path) -> Finding:
-    return Finding("interrupted write", "warning", f"{wal.name} holds {wal.stat().st_size} bytes of an interrupted write",
-                   "the next refresh replays it")  # fmt: skip
+    detail = f"{wal.name} holds {wal.stat().st_size} bytes that were not yet published"
+    return Finding("interrupted write", "warning", detail, "the next refresh replays them")
 
 
 def _open_live(home: Home) -> list[Finding]:
