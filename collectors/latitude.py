@@ -13,15 +13,18 @@ is in stock; month and year are prices of their own (365 and 3,066 hours), never
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+
+from bs4 import BeautifulSoup
 
 from catalog.types import Availability, Document, GpuInterconnect, PriceUnit, PurchaseOption
 from catalog.units import decimal_of
-from collectors.contract import DAY_S, HOUR_S, Collector, Expect, Parsed, Request
+from collectors.contract import HOUR_S, Expect
 from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.pages import storage_gb_in
-from collectors.readers import changed, flight_text, json_after, need, need_somewhere, read_html, read_json
+from collectors.price_page import PricePage
+from collectors.readers import changed, flight_text, json_after, need, need_somewhere, read_json
 from collectors.rows import GpuRead, RowBuilder
 
 _CURRENCIES = ("USD", "BRL")
@@ -36,49 +39,43 @@ _STOCK: Mapping[str, Availability] = {
 _GBPS = re.compile(r"(?:(\d+)\s*[x×]\s*)?(\d+(?:\.\d+)?)\s*Gbps", re.IGNORECASE)
 
 
-class Latitude(Collector):
+class Latitude(PricePage):
     """Latitude.sh: bare-metal GPU servers by the hour, month and year, per country."""
 
     provider = "latitude"
     title = "Latitude.sh"
-    home_page = "https://www.latitude.sh/pricing"
-    sources = ("https://www.latitude.sh/pricing",)
-    kind = "page"
+    home_page = page = "https://www.latitude.sh/pricing"
+    sources = (page,)
     cadence_s: ClassVar[int] = 6 * HOUR_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
     terms_note = "Prices before tax; 20 TB of traffic per server included (latitude.sh/docs/usage/bandwidth)."
     expect = Expect(min_rows=6, gpus=frozenset({"rtx-pro-6000", "h100"}))
 
-    def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
-        """The pricing page."""
-        del keys
-        yield Request(self.sources[0], name="pricing")
+    def is_api(self, document: Document) -> bool:
+        """The API is not asked, as it needs a key, but its answer is read where someone recorded one."""
+        return document.body.lstrip()[:1] in {b"{", b"["}
 
-    def parse(self, documents: Sequence[Document]) -> Parsed:
-        """Offers per plan, country and term; a country without a price once, unpriced."""
-        rows = RowBuilder(self)
-        for document in documents:
-            plans = _plans(document)
-            need_somewhere(document, plans, "attributes/slug", "attributes/regions", "attributes/specs/gpu")
-            gpus = [plan for plan in plans if _gpu(plan).get("count")]
-            need_somewhere(document, gpus, "attributes/specs/gpu/type")
-            markets = [market for plan in gpus for market in as_list(plan["attributes"].get("regions"))]
-            need_somewhere(document, markets, "name", "pricing/USD/hour")
-            for plan in gpus:
-                _add_plan(rows, document, plan["attributes"])
-        return rows.finish()
+    def add_api(self, rows: RowBuilder, document: Document) -> None:
+        """The plans of the API's JSON."""
+        _add_plans(rows, document, need(document, read_json(document), "data", kind=list))
+
+    def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
+        """The plans of the page's payload."""
+        payload = flight_text(soup)
+        start = payload.find('"plansData":')
+        if start < 0:
+            changed(document, "__next_f plansData")
+        _add_plans(rows, document, need(document, json_after(payload, start), "servers", kind=list))
 
 
-def _plans(document: Document) -> list[Any]:
-    """The plan objects, from the API's JSON or out of the page's payload."""
-    if document.body.lstrip()[:1] in (b"{", b"["):
-        plans = need(document, read_json(document), "data", kind=list)
-        return list(plans)
-    payload = flight_text(read_html(document))
-    start = payload.find('"plansData":')
-    if start < 0:
-        changed(document, "__next_f plansData")
-    return list(need(document, json_after(payload, start), "servers", kind=list))
+def _add_plans(rows: RowBuilder, document: Document, plans: Sequence[Any]) -> None:
+    """Offers per plan, country and term; a country without a price once, unpriced."""
+    need_somewhere(document, plans, "attributes/slug", "attributes/regions", "attributes/specs/gpu")
+    gpus = [plan for plan in plans if _gpu(plan).get("count")]
+    need_somewhere(document, gpus, "attributes/specs/gpu/type")
+    markets = [market for plan in gpus for market in as_list(plan["attributes"].get("regions"))]
+    need_somewhere(document, markets, "name", "pricing/USD/hour")
+    for plan in gpus:
+        _add_plan(rows, document, plan["attributes"])
 
 
 def _gpu(plan: object) -> Mapping[str, Any]:

@@ -6,8 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from collectors.errors import Blocked, LayoutChanged
-from collectors.fixtures import fixture_documents, read_recorded
+from collectors.errors import LayoutChanged
 from collectors.latitude import Latitude
 from collectors.readers import flight_text, json_after, read_html
 
@@ -15,9 +14,8 @@ COLLECTOR = Latitude()
 
 
 @pytest.fixture
-def page():
-    [document] = fixture_documents("latitude")
-    return document
+def page(page_with):
+    return page_with()
 
 
 def plans_of(page):
@@ -131,20 +129,11 @@ def test_emptied_cut_and_gpu_less_lists_are_changed_pages(page):
             COLLECTOR.parse([answer(page, change)])
     with pytest.raises(LayoutChanged):
         COLLECTOR.parse([dataclasses.replace(page, body=page.body[: len(page.body) // 2])])
-    with pytest.raises(LayoutChanged):
-        COLLECTOR.parse([dataclasses.replace(page, body=b"")])
-
-
-def test_a_challenge_is_blocked(page):
-    body = b"<html><head><title>Just a moment...</title></head><body></body></html>"
-    with pytest.raises(Blocked):
-        COLLECTOR.parse([dataclasses.replace(page, body=body)])
 
 
 @pytest.mark.needs_recordings
-def test_recorded_page(page, recordings):
-    recorded = dataclasses.replace(read_recorded(recordings / "pricing_flight_excerpt.html", "latitude"), url=page.url)
-    found = rows(recorded)
+def test_recorded_page(recording, recordings):
+    found = rows(recording("pricing_flight_excerpt.html"))
     raw = json.loads((recordings / "plans_decoded.json").read_bytes())["plansData"]["servers"]
     compared = 0
     for plan in (p["attributes"] for p in raw if p["attributes"]["specs"]["gpu"]):
