@@ -15,38 +15,32 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from catalog.types import Document
-from catalog.units import decimal_of
-from collectors.contract import DAY_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect, Parsed, Request
 from collectors.errors import LayoutChanged
 from collectors.readers import changed
 from collectors.regions import country_of
 from collectors.resale import cloud_slug
 from collectors.rows import RowBuilder
-from collectors.second_sources import FLAG, csv_rows, gpu_read, positive, tenancy
+from collectors.second_sources import SecondSource, gpu_read, positive
 
 BASE = "https://dstack-gpu-pricing.s3.eu-west-1.amazonaws.com/v3"
 PROVIDERS = ("aws", "azure", "lambdalabs", "nebius", "oci", "verda")
-_COLUMNS = ("instance_name", "location", "price", "cpu", "memory", "gpu_count", "gpu_name", "gpu_memory", "spot")
 _VERSION = re.compile(r"[\w.-]{1,40}")
 _MAX_CSV_BYTES = 256 * 2**20
 
 
-class GpuhuntCatalog(Collector):
+class GpuhuntCatalog(SecondSource):
     """gpuhunt's catalogs of six clouds, under `via`."""
 
     provider = "gpuhunt_catalog"
     title = "gpuhunt catalog"
     home_page = "https://github.com/dstackai/gpuhunt"
     sources = (BASE,)
-    kind = "bulk"
-    cadence_s: ClassVar[int] = DAY_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
-    on_demand: ClassVar[bool] = False
-    counted: ClassVar[bool] = False
+    columns = ("instance_name", "location", "price", "cpu", "memory", "gpu_count", "gpu_name", "gpu_memory", "spot")
+    gpu_column = "gpu_count"
     terms_note = "Collected by the dstack project; a second source to compare with, not the provider's word."
     expect = Expect(min_rows=5, gpus=frozenset({"h200-sxm-141gb", "h100-sxm-80gb"}))
 
@@ -72,16 +66,27 @@ class GpuhuntCatalog(Collector):
         if not catalogs:
             raise LayoutChanged(self.provider, "catalog.zip", f"no catalog among the documents of {BASE}")
         for document in catalogs:
-            before = rows.row_count
-            for row in csv_rows(rows, document, _lines(document), *_COLUMNS):
-                if (decimal_of(row["gpu_count"]) or 0) > 0 and "calendar" not in row.get("flags", ""):
-                    _add(rows, document, cloud_slug(_provider(document)), row)
-            if rows.row_count == before:
-                changed(document, "CSV gpu_count", f"no priced GPU type in {document.url}")
+            self.add_file(rows, document, _lines(document))
         missing = {_provider(d) for d in documents if _is_version(d)} - {_provider(d) for d in catalogs}
         if missing:
             rows.incomplete(f"no catalog was fetched for {', '.join(sorted(missing))}")
         return rows.finish()
+
+    def add_row(self, rows: RowBuilder, document: Document, row: Mapping[str, str]) -> None:
+        """The offer of one row, unless it is of a CPU type or of the calendar mode."""
+        if not positive(row["gpu_count"]) or "calendar" in row.get("flags", ""):
+            return
+        spot = {"true": True, "false": False}.get(row["spot"].casefold())
+        name, provider = row["instance_name"], cloud_slug(_provider(document))
+        if spot is None:
+            rows.reject("field_unreadable", "spot", row["spot"], sample=name)
+            return
+        self.add_offer(
+            rows, document, gpu_read(provider, name, row["gpu_name"], row["gpu_count"], memory=row["gpu_memory"]),
+            name, row["price"], spot=spot, provider=provider, region=row["location"],
+            country=country_of(provider, row["location"]), vcpu_count=positive(row["cpu"]),
+            memory_gib=positive(row["memory"]),
+        )  # fmt: skip
 
 
 def _is_version(document: Document) -> bool:
@@ -103,27 +108,3 @@ def _lines(document: Document) -> Iterator[str]:
                 yield from io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
     except zipfile.BadZipFile as problem:
         changed(document, "catalog.zip", f"not a whole zip archive at {document.url}: {problem}")
-
-
-def _add(rows: RowBuilder, document: Document, provider: str, row: Mapping[str, str]) -> None:
-    spot = {"true": True, "false": False}.get(row["spot"].casefold())
-    if spot is None:
-        rows.reject("field_unreadable", "spot", row["spot"], sample=row["instance_name"])
-        return
-    bought: dict[str, Any] = {"purchase_option": "spot", "quote_kind": "market"} if spot else {}
-    rows.offer(
-        document,
-        gpu_read(provider, row["instance_name"], row["gpu_name"], row["gpu_count"], memory=row["gpu_memory"]),
-        sku=row["instance_name"],
-        instance_type=row["instance_name"],
-        price=row["price"],
-        flags=[FLAG],
-        provider=provider,
-        via=GpuhuntCatalog.provider,
-        tenancy=tenancy(row["instance_name"]),
-        region=row["location"],
-        country=country_of(provider, row["location"]),
-        vcpu_count=positive(row["cpu"]),
-        memory_gib=positive(row["memory"]),
-        **bought,
-    )

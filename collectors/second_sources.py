@@ -10,19 +10,68 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
+from typing import Any, ClassVar
 
 from catalog.types import Document, Tenancy
 from catalog.units import decimal_of
 from collectors.aws_instances import gpu_of as aws_gpu
 from collectors.azure_sizes import size_facts
+from collectors.contract import DAY_S, Collector
 from collectors.gcp_machines import machine
 from collectors.oci import gpu_of as oci_gpu
 from collectors.readers import changed
 from collectors.rows import GpuRead, RowBuilder
 
-FLAG = "second_source"
+_FLAG = "second_source"
 _FORM_FACTOR = re.compile(r"(?<![a-z0-9])(sxm|pcie|nvl)\d?(?![a-z0-9])", re.IGNORECASE)
 _BARE_METAL = re.compile(r"^BM\.|\.metal(?:-|$)")
+
+
+class SecondSource(Collector):
+    """Base of the family: read at night, no provider of its own, every offer marked as another project's word."""
+
+    kind = "bulk"
+    cadence_s: ClassVar[int] = DAY_S
+    max_age_s: ClassVar[int] = 2 * DAY_S
+    on_demand: ClassVar[bool] = False
+    counted: ClassVar[bool] = False
+    columns: ClassVar[tuple[str, ...]]
+    gpu_column: ClassVar[str]
+    """The column by which a row shows that it sells GPUs, for the error where no row does."""
+
+    def add_file(self, rows: RowBuilder, document: Document, lines: Iterable[str]) -> None:
+        """Add the offers of one CSV file.
+
+        Raises:
+            LayoutChanged: a column is missing, or no row gave an offer.
+        """
+        before = rows.row_count
+        for row in csv_rows(rows, document, lines, *self.columns):
+            self.add_row(rows, document, row)
+        if rows.row_count == before:
+            changed(document, f"CSV {self.gpu_column}", f"no priced GPU type in {document.url}")
+
+    def add_row(self, rows: RowBuilder, document: Document, row: Mapping[str, str]) -> None:
+        """Add the offers of one row, if it sells GPUs."""
+        raise NotImplementedError
+
+    def add_offer(
+        self,
+        rows: RowBuilder,
+        document: Document,
+        gpu: GpuRead,
+        instance_type: str,
+        price: str,
+        *,
+        spot: bool,
+        **offer_fields: Any,
+    ) -> None:
+        """Add one offer of a type (USD per instance-hour); `offer_fields` name its `provider` and its place."""
+        bought: dict[str, Any] = {"purchase_option": "spot", "quote_kind": "market"} if spot else {}
+        rows.offer(
+            document, gpu, sku=instance_type, instance_type=instance_type, price=price, flags=[_FLAG],
+            via=self.provider, tenancy=_tenancy(instance_type), **bought, **offer_fields,
+        )  # fmt: skip
 
 
 def csv_rows(rows: RowBuilder, document: Document, lines: Iterable[str], *columns: str) -> Iterator[Mapping[str, str]]:
@@ -73,7 +122,7 @@ def gpu_read(provider: str, instance_type: str, label: str, count: str, *, hint:
     )
 
 
-def tenancy(instance_type: str) -> Tenancy:
+def _tenancy(instance_type: str) -> Tenancy:
     """Bare metal where the type's name says so ("BM.GPU.H100.8", "g4dn.metal")."""
     return "bare_metal" if _BARE_METAL.search(instance_type) else "vm"
 

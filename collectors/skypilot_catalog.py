@@ -14,35 +14,33 @@ centre per row by the ten thousand (RunPod) and are left out; Prime Intellect's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from catalog.types import Document
-from collectors.contract import DAY_S, Collector, Expect, Parsed, Request
+from collectors.contract import Expect, Parsed, Request
 from collectors.errors import LayoutChanged
 from collectors.readers import changed
 from collectors.regions import country_of
 from collectors.resale import cloud_slug
 from collectors.rows import RowBuilder
-from collectors.second_sources import FLAG, csv_rows, gpu_read, positive, tenancy
+from collectors.second_sources import SecondSource, gpu_read, positive
 
 BASE = "https://raw.githubusercontent.com/skypilot-org/skypilot-catalog/master/catalogs/v8"
 CLOUDS = ("aws", "hyperbolic", "hyperstack", "jarvislabs", "lambda", "nebius", "oci", "primeintellect", "verda")
-_COLUMNS = ("InstanceType", "AcceleratorName", "AcceleratorCount", "vCPUs", "MemoryGiB", "Price", "SpotPrice", "Region")
 
 
-class SkypilotCatalog(Collector):
+class SkypilotCatalog(SecondSource):
     """SkyPilot's catalog of nine clouds, under `via`."""
 
     provider = "skypilot_catalog"
     title = "SkyPilot catalog"
     home_page = "https://github.com/skypilot-org/skypilot-catalog"
     sources = (BASE,)
-    kind = "bulk"
-    cadence_s: ClassVar[int] = DAY_S
-    max_age_s: ClassVar[int] = 2 * DAY_S
-    on_demand: ClassVar[bool] = False
-    counted: ClassVar[bool] = False
+    columns = (
+        "InstanceType", "AcceleratorName", "AcceleratorCount", "vCPUs", "MemoryGiB", "Price", "SpotPrice", "Region",
+    )  # fmt: skip
+    gpu_column = "AcceleratorName"
     terms_note = "Collected by the SkyPilot project; a second source to compare with, not the provider's word."
     expect = Expect(min_rows=20, gpus=frozenset({"h100-sxm-80gb", "l4-24gb"}))
 
@@ -57,42 +55,32 @@ class SkypilotCatalog(Collector):
             raise LayoutChanged(self.provider, "vms.csv", f"no file of {BASE}")
         rows = RowBuilder(self)
         for document in documents:
-            cloud = urlsplit(document.url).path.split("/")[-2]
             if not document.body.strip():
                 changed(document, "CSV header", f"empty body from {document.url}")
-            before = rows.row_count
-            for row in csv_rows(rows, document, document.text().splitlines(), *_COLUMNS):
-                if row["AcceleratorName"].strip() and row["InstanceType"].strip():
-                    _add(rows, document, cloud, row)
-            if rows.row_count == before:
-                changed(document, "CSV AcceleratorName", f"no priced GPU type in {document.url}")
+            self.add_file(rows, document, document.text().splitlines())
         return rows.finish()
 
-
-def _add(rows: RowBuilder, document: Document, cloud: str, row: Mapping[str, str]) -> None:
-    instance_type = row["InstanceType"]
-    supplier, _, _ = instance_type.partition("__")
-    provider = cloud_slug(supplier if cloud == "primeintellect" else cloud)
-    region, zone = row["Region"], row.get("AvailabilityZone") or ""
-    if len(region) == 2 and region.isupper():
-        place: dict[str, Any] = {"region": zone, "country": region}
-        zone = ""
-    else:
-        place = {"region": region, "country": country_of(provider, region)}
-    facts = {
-        "provider": provider,
-        "via": SkypilotCatalog.provider,
-        "tenancy": tenancy(instance_type),
-        "vcpu_count": positive(row["vCPUs"]),
-        "memory_gib": positive(row["MemoryGiB"]),
-        **place,
-    }
-    gpu = gpu_read(
-        provider, instance_type, row["AcceleratorName"], row["AcceleratorCount"], hint=row.get("GpuInfo", "")
-    )
-    common: dict[str, Any] = {"sku": instance_type, "instance_type": instance_type, "flags": [FLAG], **facts}
-    if positive(row["Price"]):
-        rows.offer(document, gpu, price=row["Price"], **common)
-    if positive(row["SpotPrice"]):
-        spot: dict[str, Any] = {"purchase_option": "spot", "quote_kind": "market", "zone": zone}
-        rows.offer(document, gpu, price=row["SpotPrice"], **spot, **common)
+    def add_row(self, rows: RowBuilder, document: Document, row: Mapping[str, str]) -> None:
+        """The on-demand and the spot offer of one row, if it has an accelerator."""
+        instance_type = row["InstanceType"]
+        if not row["AcceleratorName"].strip() or not instance_type.strip():
+            return
+        cloud = urlsplit(document.url).path.split("/")[-2]
+        supplier, _, _ = instance_type.partition("__")
+        provider = cloud_slug(supplier if cloud == "primeintellect" else cloud)
+        region, zone = row["Region"], row.get("AvailabilityZone") or ""
+        if len(region) == 2 and region.isupper():
+            place: dict[str, Any] = {"region": zone, "country": region}
+            zone = ""
+        else:
+            place = {"region": region, "country": country_of(provider, region)}
+        gpu = gpu_read(
+            provider, instance_type, row["AcceleratorName"], row["AcceleratorCount"], hint=row.get("GpuInfo", "")
+        )
+        for column, spot in (("Price", False), ("SpotPrice", True)):
+            if positive(row[column]):
+                self.add_offer(
+                    rows, document, gpu, instance_type, row[column], spot=spot, provider=provider,
+                    zone=zone if spot else "", vcpu_count=positive(row["vCPUs"]),
+                    memory_gib=positive(row["MemoryGiB"]), **place,
+                )  # fmt: skip
