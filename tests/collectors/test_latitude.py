@@ -40,10 +40,6 @@ def rows(*documents):
     return {(r.offer.source_sku, r.offer.region, r.offer.commitment_days): r for r in COLLECTOR.parse(documents).rows}
 
 
-def test_the_request_is_the_fixture(page):
-    assert [(r.name, r.url) for r in COLLECTOR.requests({})] == [(page.name, page.url)]
-
-
 def test_page_and_api_give_the_same_offers(page):
     ours, theirs = rows(page), rows(answer(page))
     assert ours.keys() == theirs.keys()
