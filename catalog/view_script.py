@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from catalog.describe import comments
 from catalog.engine import script
 
 _OPEN_NOW = """SELECT c.*, greatest(c.observed_at, st.last_complete_at, s.seen_at) AS last_seen_at
@@ -77,4 +78,5 @@ def view_script() -> str:
     reach = "coalesce((SELECT value::TIMESTAMPTZ FROM meta WHERE key = 'log_from'), '-infinity')"
     published = "coalesce((SELECT value::TIMESTAMPTZ FROM meta WHERE key = 'published_at'), now())"
     history = history_views("SELECT * FROM price_log", reach, published, temporary=False)
-    return _filled(script("views.sql"), v_offers=offers_now(), history=history)
+    views = _filled(script("views.sql"), v_offers=offers_now(), history=history)
+    return f"{views}\n{comments()}"
