@@ -88,14 +88,14 @@ def command(
     """
     from planner.plan import ask_of, plan_in_tiers
 
-    shown = limit or (_TABLE_LIMIT if form == "table" else DEFAULT_LIMIT)
+    shown = DEFAULT_LIMIT if limit is None or form == "table" else limit
     filters = given_filters(values, without=_NOT_FILTERS)
     ask = ask_of(
         {"workload": workload, **given_keys(values)},
         {name: values.get(name) for name in PLAN_KEYS},
         filters,
         allow_stale=allow_stale,
-        limit=max(shown, explain_rank or 0),
+        limit=max(shown, limit or 0, explain_rank or 0),
     )
     home = home_of(ctx)
     warnings = refreshed(home, refresh_mode, refresh_timeout, ask.wanted.provider)
@@ -103,7 +103,7 @@ def command(
         check_names(catalog, filters)
         result = plan_in_tiers(catalog, ask)
         result.answer["warnings"] = [*warnings, *result.answer["warnings"]]
-        print_plan(result.answer, lang=lang, currency=currency, form=form, catalog=catalog)
+        print_plan(result.answer, lang=lang, currency=currency, form=form, catalog=catalog, limit=limit or _TABLE_LIMIT)
         if explain_rank is not None:
             _explain(result, explain_rank, form)
     if result.plans:

@@ -174,12 +174,18 @@ def sentence(reason: Mapping[str, Any] | str, lang: str) -> str:
     if template is None:
         figures = ", ".join(f"{k} {_short(v)}" for k, v in values.items())
         return f"{code.replace('_', ' ')}" + (f" ({figures})" if figures else "")
-    return say(template, lang).format_map(_Values({k: _short(v) for k, v in values.items()}))
+    return say(template, lang).format_map(
+        _Values({k: _money(v) if "usd" in k else _short(v) for k, v in values.items()})
+    )
 
 
 def label(code: str, lang: str) -> str:
     """A reason code in a few words, for counts."""
     return say(LABELS.get(code, code.replace("_", " ")), lang)
+
+
+def _money(value: Any) -> str:
+    return f"{value:,.2f}" if isinstance(value, (int, float)) else _short(value)
 
 
 def _short(value: Any) -> str:

@@ -31,7 +31,13 @@ _SERVING = frozenset({"serve", "batch"})
 
 
 def print_plan(
-    answer: dict[str, Any], *, lang: str, currency: str, form: str = "table", catalog: Catalog | None = None
+    answer: dict[str, Any],
+    *,
+    lang: str,
+    currency: str,
+    form: str = "table",
+    catalog: Catalog | None = None,
+    limit: int | None = None,
 ) -> None:
     """Print a plan in one of the list formats; notes go to standard error.
 
@@ -41,6 +47,7 @@ def print_plan(
         currency: usd, inr or eur; another than usd needs the catalog's exchange rates.
         form: table, json, jsonl, csv or markdown.
         catalog: an open snapshot, for exchange rates.
+        limit: lines of the table.
     """
     if catalog is None:
         currency = "usd"
@@ -51,67 +58,105 @@ def print_plan(
         click.echo(dumps(answer))
         return
     if form == "table":
-        _print_tables(answer, lang, currency)
+        _print_tables(answer, lang, currency, limit)
     else:
         print_rows(answer["rows"], _CSV_COLUMNS, form, headers=headers(lang))
-    _print_notes(answer, lang)
+    _print_notes(answer, lang, form)
 
 
-def _print_tables(answer: Mapping[str, Any], lang: str, currency: str) -> None:
+def _print_tables(answer: Mapping[str, Any], lang: str, currency: str, limit: int | None) -> None:
     serve = answer["workload"]["workload"] == "serve"
     if answer["rows"]:
         title = say("Cost a month" if serve else "Cost of the job", lang)
-        print_table(_lines(answer["rows"], lang, currency), _columns(answer), headers=headers(lang), title=title)
+        print_table(
+            _lines(answer["rows"], lang, currency, limit=limit), _columns(answer), headers=_headers(lang), title=title
+        )
     for tier in answer.get("tiers", ())[1:]:
         shown = _lines(tier["rows"], lang, currency)
         title = f"{say('batch tier', lang)} ({tier['share']:.0%})"
-        print_table(shown, _columns(answer), headers=headers(lang), title=title)
+        print_table(shown, _columns(answer), headers=_headers(lang), title=title)
         total = answer["tiers_cost_usd_month"]
         if total is not None:
             click.echo(f"{say('total of both tiers', lang)}: {grouped(total, 'usd', lang)}\n")
     if answer["alternatives"]:
         shown = _lines(answer["alternatives"], lang, currency, told=None)
-        print_table(shown, _columns(answer), headers=headers(lang), title=say("Alternatives", lang))
+        print_table(shown, _columns(answer), headers=_headers(lang), title=say("Alternatives", lang))
+
+
+def _headers(lang: str) -> Mapping[str, str]:
+    """Headers of the table; a long column name gets a short one."""
+    return {"cost_usd_per_million_tokens": "USD/Mtok", "age_s": "age", **headers(lang)}
 
 
 def _columns(answer: Mapping[str, Any]) -> tuple[str, ...]:
-    workload = answer["workload"]["workload"]
-    speed = ("tpot_ms", "ttft_ms") if workload == "serve" else ("hours",)
-    tokens = ("cost_usd_per_million_tokens",) if workload in _SERVING else ()
-    return ("rank", "provider", "offer", "place", "gpus", "verdict", "headroom_gib_per_gpu", *speed, "cost", *tokens,
-            "age_s", "why")  # fmt: skip
+    tokens = ("cost_usd_per_million_tokens",) if answer["workload"]["workload"] in _SERVING else ()
+    return ("rank", "provider", "offer", "gpus", "verdict", "speed", "cost", *tokens, "age_s", "why")
 
 
 def _lines(
-    rows: Sequence[Mapping[str, Any]], lang: str, currency: str, told: tuple[str, ...] | None = _TOLD
+    rows: Sequence[Mapping[str, Any]],
+    lang: str,
+    currency: str,
+    *,
+    limit: int | None = None,
+    told: tuple[str, ...] | None = _TOLD,
 ) -> list[dict[str, Any]]:
-    return [
-        {
-            **{name: row[name] for name in ("rank", "provider", "verdict", "age_s")},
-            "verdict": say(row["verdict"], lang),
-            "offer": _offer(row, lang),
-            "place": row["region"] or row["country"] or "",
-            "gpus": f"{row['plan_gpus']} x {row['gpu']}" + (f" (tp {row['tp']})" if row["tp"] > 1 else ""),
-            "headroom_gib_per_gpu": row["headroom_gib_per_gpu"],
-            "tpot_ms": row["tpot_ms"],
-            "ttft_ms": row["ttft_ms"],
-            "hours": row["hours"],
-            "cost": grouped(row[f"cost_total_{currency}"], currency, lang),
-            "cost_usd_per_million_tokens": row["cost_usd_per_million_tokens"],
-            "why": "; ".join(sentence(r, lang) for r in row["reasons"] if told is None or r["code"] in told),
-        }
-        for row in rows
-    ]
+    """Rows as a person reads them; an offer that stands in several regions is one line, at its best place."""
+    elsewhere: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        elsewhere[_same_offer(row)] = elsewhere.get(_same_offer(row), -1) + 1
+    shown: list[dict[str, Any]] = []
+    for row in rows:
+        more = elsewhere.pop(_same_offer(row), None) if told is not None else 0
+        if more is None or (limit is not None and len(shown) >= limit):
+            continue
+        shown.append(
+            {
+                "rank": row["rank"],
+                "provider": row["provider"] + (f" via {row['via']}" if row["via"] else ""),
+                "offer": _offer(row, lang, more),
+                "gpus": f"{row['plan_gpus']} x {row['gpu']}" + (f", tp {row['tp']}" if row["tp"] > 1 else ""),
+                "verdict": _verdict(row, lang),
+                "speed": _speed(row, lang),
+                "cost": grouped(row[f"cost_total_{currency}"], currency, lang),
+                "cost_usd_per_million_tokens": row["cost_usd_per_million_tokens"],
+                "age_s": row["age_s"],
+                "why": "; ".join(sentence(r, lang) for r in row["reasons"] if told is None or r["code"] in told),
+            }
+        )
+    return shown
 
 
-def _offer(row: Mapping[str, Any], lang: str) -> str:
+def _same_offer(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    names = ("provider", "via", "instance_type", "purchase_option", "commitment_days", "tenancy", "tp", "pp")
+    return tuple(row[name] for name in names)
+
+
+def _verdict(row: Mapping[str, Any], lang: str) -> str:
+    room = row["headroom_gib_per_gpu"]
+    return say(row["verdict"], lang) + ("" if room is None else f", {room:+.1f} GiB")
+
+
+def _speed(row: Mapping[str, Any], lang: str) -> str:
+    if row["hours"] is not None:
+        return f"{row['hours']:,.1f} h"
+    if row["tpot_ms"] is None:
+        return ""
+    return say("{tpot} ms/token, TTFT {ttft}", lang).format(tpot=f"{row['tpot_ms']:.0f}", ttft=f"{row['ttft_ms']:,.0f}")
+
+
+def _offer(row: Mapping[str, Any], lang: str, more: int) -> str:
     count = f"{row['instances']} x " if row["instances"] > 1 else ""
     days = f" {row['commitment_days']} d" if row["commitment_days"] else ""
-    return f"{count}{row['instance_type']} ({say(row['purchase_option'], lang)}{days})"
+    place = row["region"] or row["country"] or ""
+    around = f" +{more}" if more else ""
+    return f"{count}{row['instance_type']}, {say(row['purchase_option'], lang)}{days}" + (
+        f", {place}{around}" if place else around
+    )
 
 
-def _print_notes(answer: Mapping[str, Any], lang: str) -> None:
-    notes(sentence(w, lang) for w in answer["warnings"])
+def _print_notes(answer: Mapping[str, Any], lang: str, form: str) -> None:
+    notes(sentence(w, lang) for w in answer["warnings"] if w["code"] != "rows_cut" or form != "table")
     common = _shared_warnings(answer["rows"])
     notes(sentence(w, lang) for w in common)
     for text in answer["assumptions"]:

@@ -22,7 +22,7 @@ from planner.rows import row_of
 from planner.split_rule import pinned, split_rule
 
 # Shapes on which splits are tried where single GPUs are enough.
-_SPLITS_TRIED = 24
+_SPLITS_TRIED = 80
 
 
 @dataclass(slots=True)

@@ -226,13 +226,10 @@ class ServingPlanner:
         blocking = [r for r in closest.fit.reasons if r["code"] not in _MEMORY_CODES]
         chosen = blocking[0] if blocking else closest.fit.reasons[0]
         short = None if blocking else _missing(closest.fit)
-        if (
-            short is not None
-            and shape.node_gpus >= _FULL_NODE
-            and not shape.fabric
-            and self._more_would_do(ready, shape)
-        ):
+        alone = self.splits and short is not None and shape.node_gpus >= _FULL_NODE and not shape.fabric
+        if alone and self._more_would_do(ready, shape):
             chosen = reason("loosely_coupled", gpus=2 * shape.node_gpus, instance_gpus=shape.gpu_count)
+            short = None
         return Outcome(
             refusal={**chosen, "gpus": closest.gpus},
             missing_gib=short,

@@ -39,7 +39,7 @@ def split_rule(
     if stated and not code:
         code = "split_asked"
     marked = [replace(o, reasons=(*o.reasons, reason(code or "split_aside", gpus=o.tp * o.pp))) for o in split]
-    allowed, aside = ([*whole, *marked], []) if code else (whole, marked)
+    allowed, aside = ([*whole, *marked], []) if code else (whole, [o for o in marked if o.meets])
     if any(o.meets for o in allowed):
         return [o for o in allowed if o.meets], aside
     return ([], aside) if policy.service_level_stated else (allowed, aside)
