@@ -95,6 +95,7 @@ def record(connection: Connection, refreshed: Refreshed, held_surcharges: str = 
         else:
             _replace_surcharges(connection, run.provider, refreshed.surcharges)
         _upsert_rates(connection, refreshed.rates)
+    if good or run.outcome == "unchanged":
         forget_held(connection, run.provider)
     if refreshed.fetch_state:
         connection.execute("DELETE FROM live.fetch_state WHERE provider = ?", [run.provider])
