@@ -37,6 +37,8 @@ _EDITIONS = (
     ("server", re.compile(r"(?:server|se|s)(?![a-z0-9])"), re.compile(r"server[\s_-]?edition")),
     ("ws", re.compile(r"(?:workstation|ws|wk|we)(?![a-z0-9])"), re.compile(r"workstation[\s_-]?edition")),
 )
+# A footnote's figure is no part of the name: H100² is an H100.
+_MARKS = dict.fromkeys(map(ord, "™®©\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u2020\u2021"))
 _GENERATION_NAMES = ("gaudi", "trainium", "inferentia")
 _PORTABLE = re.compile(r"(?<![a-z])(?:laptop|notebook|mobile)(?![a-z])")
 
@@ -53,8 +55,8 @@ class NameMatch:
 
 
 def fold(text: str) -> str:
-    """Lower case, compatibility forms and trade marks unified, so that patterns need only one spelling."""
-    folded = unicodedata.normalize("NFKC", text.replace("™", "").replace("®", "").replace("©", "")).lower()
+    """Lower case, compatibility forms unified, trade and footnote marks dropped, so that one spelling is enough."""
+    folded = unicodedata.normalize("NFKC", text.translate(_MARKS)).lower()
     folded = folded.replace("×", "x").replace("✕", "x").replace("⁄", "/")
     return re.sub(r"[\s\u2010-\u2015]+", lambda run: "-" if run[0].strip() else " ", folded).strip()
 

@@ -99,24 +99,32 @@ def _plain_number(written: str) -> str:
     return digits.replace(".", "") if digits.count(".") > 1 else digits
 
 
+_LOWER_BOUND = re.compile(
+    r"\b(?:from|starting|starts|as low as|ab)\b|\d\s*(?:[-–—]|\bto\b)\s*(?:[$€£₹]|[A-Z]{3}\s?)?\d", re.IGNORECASE
+)
+_TWO_PRICES = re.compile(r"[$€£₹]\s*\d[\d.,]*\s*[$€£₹]\s*\d")
+
+
 def read_price(text: str | None) -> PriceText | None:
     """Read a price as pages write it: "$2.99 / GPU / hour", "0,75 EUR/h ex. VAT", "from $2.49", "$0.00122 /s".
 
     Returns:
-        None when the text holds no price: "Contact us", "N/A", "—", "Sold out", "coming soon", zero or below.
+        None when the text holds no price: "Contact us", "N/A", "—", "Sold out", "coming soon", zero or below; and
+        where two prices stand side by side ("$3.99 $2.99/h"), of which one is not the price any more. The lower end
+        of a range is a lower bound.
     """
     if not text:
         return None
     squeezed = " ".join(text.split())
     amount = number_in(squeezed)
-    if amount is None or amount <= 0:
+    if amount is None or amount <= 0 or _TWO_PRICES.search(squeezed):
         return None
     return PriceText(
         amount=amount,
         currency=currency_in(squeezed),
         unit=unit_in(squeezed),
         scope="gpu" if _GPU_SCOPE.search(squeezed) else None,
-        lower_bound=bool(re.search(r"\b(?:from|starting|starts|as low as|ab)\b", squeezed, re.IGNORECASE)),
+        lower_bound=bool(_LOWER_BOUND.search(squeezed)),
     )
 
 

@@ -19,8 +19,10 @@ _CHALLENGE = re.compile(
     r"verify you are human|enable javascript and cookies|service unavailable|captcha",
     re.IGNORECASE,
 )
-# Footnote marks are not part of a figure: 2.99² is 2.99.
-_FOOTNOTE_TAGS = ("sup",)
+# Footnote marks are not part of a figure: 2.99² is 2.99. A price struck through is not the price any more.
+_UNSAID_TAGS = frozenset({"sup", "s", "del", "strike", "script", "style"})
+_STRUCK = re.compile(r"line-through")
+_FOOTNOTE_MARKS = dict.fromkeys(map(ord, "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u2020\u2021"))
 
 
 def changed(document: Document, selector: str, detail: str = "") -> NoReturn:
@@ -122,17 +124,19 @@ def read_html(document: Document) -> BeautifulSoup:
 
 
 def text_of(node: Tag | None) -> str:
-    """A node's visible text on one line, without footnote marks."""
+    """A node's visible text on one line, without footnote marks and what is struck through."""
     if node is None:
         return ""
     parts = [
-        piece
-        for piece in node.strings
-        if not any(
-            parent.name in (*_FOOTNOTE_TAGS, "script", "style") for parent in piece.parents if parent is not node
-        )
+        piece for piece in node.strings if not any(_is_unsaid(parent) for parent in piece.parents if parent is not node)
     ]
-    return " ".join(" ".join(parts).split())
+    return " ".join(" ".join(parts).translate(_FOOTNOTE_MARKS).split())
+
+
+def _is_unsaid(node: Tag) -> bool:
+    return node.name in _UNSAID_TAGS or any(
+        _STRUCK.search(str(node.attrs.get(where, ""))) is not None for where in ("class", "style")
+    )
 
 
 @dataclass(frozen=True, slots=True)

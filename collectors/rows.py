@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from catalog.accelerators import accelerator
-from catalog.names import resolve
+from catalog.names import Resolution, resolve
 from catalog.types import (
     Availability,
     Document,
@@ -170,7 +170,7 @@ class RowBuilder:
         if gpu.memory_gb is not None:
             if memory and abs(gpu.memory_gb - memory) > _MEMORY_TOLERANCE * memory and fraction == 1:
                 flags.append("memory_mismatch")
-            elif fraction < 1 or memory is None:
+            elif memory is None or (fraction < 1 and not _is_whole(gpu.memory_gb, found)):
                 memory = gpu.memory_gb
         fields: dict[str, Any] = {
             "gpu": found.gpu,
@@ -273,6 +273,11 @@ class RowBuilder:
             rows=tuple(self._rows.values()), surcharges=tuple(self._surcharges), rejections=tuple(self._rejections),
             unmapped=tuple(self._unmapped), rates=tuple(self._rates), complete=self._complete, notes=tuple(self._notes),
         )  # fmt: skip
+
+
+def _is_whole(memory_gb: float, found: Resolution) -> bool:
+    """Whether a memory figure beside a slice is that of the whole card."""
+    return any(memory_gb >= (1 - _MEMORY_TOLERANCE) * accelerator(gpu).memory_gb for gpu in found.gpu_candidates)
 
 
 def _interconnect(gpu: str | None, ambiguous: bool, count: int) -> GpuInterconnect:

@@ -24,6 +24,8 @@ massedcompute_A100-sxm4-80GBx8 | a100-sxm-80gb | 8
 H100 SXM 8x80GB | h100-sxm-80gb | 8
 8x80GB H100 SXM | h100-sxm-80gb | 8
 NVIDIA A16 (4x 16GB) | a16-16gb | 4
+L40S² | l40s-48gb |
+8x NVIDIA H100 SXM5³ † | h100-sxm-80gb | 8
 H100 SXM 8x80GB 2x960GB NVMe | h100-sxm-80gb | 8
 L4 2x24GB RAM | l4-24gb |
 x8 H100 SXM | h100-sxm-80gb | 8

@@ -111,3 +111,13 @@ def test_a_term_needs_a_commitment():
 def test_price_per_whole_gpu_of_a_slice():
     assert math.isclose(gpu_price_hour(D("0.454"), 1, D("0.16667")), 2.72394, rel_tol=1e-5)
     assert gpu_price_hour(D(1), 0, D(1)) is None
+
+
+def test_of_two_prices_side_by_side_none_is_taken_and_a_range_is_a_lower_bound():
+    assert read_price("$3.99 $2.99/h") is None
+    low = read_price("$2.99 – $3.49/h")
+    assert low is not None
+    assert (low.amount, low.unit, low.lower_bound) == (D("2.99"), "hour", True)
+    exact = read_price("$2.99/h, 1-year")
+    assert exact is not None
+    assert not exact.lower_bound

@@ -43,3 +43,12 @@ def test_a_source_that_does_not_know_leaves_the_link_to_the_board(label, link):
 def test_what_the_source_says_of_several_gpus_stands():
     assert interconnect(GpuRead(label="A100 PCIe 80GB", count=2), gpu_interconnect="nvlink") == "nvlink"
     assert interconnect(GpuRead(label="H100 SXM", count=2), gpu_interconnect="pcie") == "pcie"
+
+
+@pytest.mark.parametrize(("stated_gb", "memory_gb"), [(80, 10), (94, 10), (10, 10), (11.4, 11.4), (None, 10)])
+def test_the_memory_of_a_whole_card_is_not_the_slices(stated_gb, memory_gb):
+    gpu = GpuRead(label="H100 MIG 1g.10gb", memory_gb=stated_gb)
+    row = RowBuilder(Modal()).offer(DOCUMENT, gpu, sku="s", instance_type="s", price="1")
+    assert row is not None
+    assert row.offer.gpu_memory_gb == memory_gb
+    assert row.offer.gpu_fraction < 1
