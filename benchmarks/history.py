@@ -46,7 +46,7 @@ class Figure:
 
 
 def simulated_rows(count: int, at: datetime) -> dict[str, list[OfferRow]]:
-    """Offers of 30 providers over every accelerator, 5 regions, 3 purchase options and 4 sizes."""
+    """Offers of 30 providers, each with 16 kinds of GPU in 5 regions, 3 purchase options and 4 sizes."""
     gpus = list(accelerators())
     found: dict[str, list[OfferRow]] = {}
     for number in range(count):
@@ -55,7 +55,8 @@ def simulated_rows(count: int, at: datetime) -> dict[str, list[OfferRow]]:
         option = ("on_demand", "spot", "reserved")[place % 3]
         size = (1, 2, 4, 8)[place // 3 % 4]
         offer = Offer(
-            provider=provider, source_sku=f"sku-{number}", instance_type=f"type-{place}", gpu=gpus[number % len(gpus)],
+            provider=provider, source_sku=f"sku-{number}", instance_type=f"type-{place}",
+            gpu=gpus[(number % PROVIDERS * 5 + place // 60 % 16) % len(gpus)],
             gpu_count=size, region=REGIONS[place % 5], country=("US", "US", "IE", "SE", "IN")[place % 5],
             purchase_option=option, commitment_days=365 if option == "reserved" else 0, vcpu_count=8.0 * size,
             memory_gib=64.0 * size, billing_increment_s=1,
