@@ -129,20 +129,35 @@ def stored_offers(catalog: Catalog, source: str) -> list[dict[str, Any]]:
 def cross_check(catalog: Catalog, tolerance: float = 0.10) -> list[dict[str, Any]]:
     """Where a second source disagrees with a provider's own rows by more than `tolerance`.
 
-    Compared per provider, GPU, GPU count, region and purchase option, on the lowest price per GPU and hour of each.
+    Compared per provider, GPU, GPU count, region and purchase option on the lowest price per GPU and hour of each. A
+    source that leaves the form factor or the region open is compared with everything that it can mean, and disagrees
+    only where it matches none of it.
     """
     return catalog.rows(
         """WITH priced AS (
-            SELECT provider, via, gpu, gpu_count, region, purchase_option, min(price_usd_gpu_hour) AS usd
-            FROM v_offers WHERE price_usd_gpu_hour IS NOT NULL AND gpu IS NOT NULL AND commitment_days = 0
+            SELECT o.provider, o.via, o.gpu, coalesce(a.family, o.gpu) AS family, o.gpu_ambiguous, o.gpu_count,
+                   o.region, o.purchase_option, o.commitment_days, min(o.price_usd_gpu_hour) AS usd
+            FROM v_offers o LEFT JOIN accelerators a USING (gpu)
+            WHERE o.price_usd_gpu_hour IS NOT NULL AND o.gpu IS NOT NULL AND o.gpu_fraction = 1
             GROUP BY ALL
+        ), paired AS (
+            SELECT own.provider, other.gpu, own.gpu_count, coalesce(nullif(other.region, ''), own.region) AS region,
+                   own.purchase_option, own.commitment_days, own.usd AS own_usd_gpu_hour,
+                   other.via AS second_source, other.usd AS second_usd_gpu_hour,
+                   100 * (own.usd / other.usd - 1) AS difference_pct
+            FROM priced own JOIN priced other
+              ON own.provider = other.provider AND own.family = other.family AND own.gpu_count = other.gpu_count
+             AND own.purchase_option = other.purchase_option AND own.commitment_days = other.commitment_days
+             AND (own.gpu = other.gpu OR own.gpu_ambiguous OR other.gpu_ambiguous)
+             AND (own.region = other.region OR own.region = '' OR other.region = '')
+            WHERE own.via = '' AND other.via <> ''
         )
-        SELECT own.provider, own.gpu, own.gpu_count, own.region, own.purchase_option,
-               own.usd AS own_usd_gpu_hour, other.via AS second_source, other.usd AS second_usd_gpu_hour,
-               100 * (own.usd / other.usd - 1) AS difference_pct
-        FROM priced own JOIN priced other USING (provider, gpu, gpu_count, region, purchase_option)
-        WHERE own.via = '' AND other.via <> '' AND abs(own.usd / other.usd - 1) > ?
-        ORDER BY abs(difference_pct) DESC, own.provider, own.gpu""",
+        SELECT * FROM paired
+        QUALIFY row_number() OVER (
+            PARTITION BY provider, gpu, gpu_count, region, purchase_option, commitment_days, second_source
+            ORDER BY abs(difference_pct)
+        ) = 1 AND abs(difference_pct) > 100 * ?
+        ORDER BY abs(difference_pct) DESC, provider, gpu, gpu_count, region""",
         [tolerance],
     )
 

@@ -9,6 +9,7 @@ import click
 
 from catalog.health import ProviderDetails, details
 from catalog.queries import HEALTH_COLUMNS, provider_health
+from catalog.queries import cross_check as disagreements
 from catalog.reader import reading
 from interfaces import exits
 from interfaces.durations import duration_s
@@ -18,6 +19,8 @@ from interfaces.words import headers
 
 TABLE_COLUMNS = ("provider", "outcome", "row_count", "rejected_count", "unmapped_count", "last_success_at", "age_s",
                  "max_age_s", "freshness", "provenance", "note")  # fmt: skip
+_CROSS = ("provider", "gpu", "gpu_count", "region", "purchase_option", "commitment_days", "own_usd_gpu_hour",
+          "second_source", "second_usd_gpu_hour", "difference_pct")  # fmt: skip
 _TRIPS = ("rule", "figure_before", "figure_after", "limit_text")
 _RUNS = ("started_at", "outcome", "row_count", "rejected_count", "complete", "run_id", "reason")
 _HELD = ("instance_type", "region", "gpu", "purchase_option", "price_before", "currency_before", "price", "currency",
@@ -28,11 +31,19 @@ _HELD = ("instance_type", "region", "gpu", "purchase_option", "price_before", "c
 @click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
 @click.option("--fail-if-older", "limit_s", type=duration_s, metavar="SPAN",
               help="Exit 4 when the last success of a provider is older than this, such as 24h. For cron.")  # fmt: skip
+@click.option("--cross-check", is_flag=True,
+              help="List where second sources disagree with our own rows by more than 10 %.")  # fmt: skip
 @format_option()
 @language_options
 @click.pass_context
 def command(
-    ctx: click.Context, providers: tuple[str, ...], limit_s: float | None, form: str, lang: str, currency: str
+    ctx: click.Context,
+    providers: tuple[str, ...],
+    limit_s: float | None,
+    cross_check: bool,
+    form: str,
+    lang: str,
+    currency: str,
 ) -> int:
     """Show each provider's last refresh, its age against its limit, and what went wrong.
 
@@ -40,6 +51,8 @@ def command(
     after, the rows that were held, and how to accept them.
     """
     del currency
+    if cross_check:
+        return _print_cross_check(ctx, providers, form)
     with reading(home_of(ctx)) as catalog:
         rows = provider_health(catalog, providers)
         found = [details(catalog, name) for name in providers]
@@ -59,6 +72,16 @@ def command(
     if limit_s is None:
         return exits.OK
     return _too_old(rows, limit_s, named=bool(providers))
+
+
+def _print_cross_check(ctx: click.Context, providers: Sequence[str], form: str) -> int:
+    with reading(home_of(ctx)) as catalog:
+        provider_health(catalog, providers)  # an unknown name is an error
+        rows = [r for r in disagreements(catalog) if not providers or r["provider"] in providers]
+        print_rows(rows, _CROSS, form, envelope={"as_of": catalog.as_of(), "rows": [], "warnings": catalog.warnings})
+    if not rows:
+        note("no second source disagrees by more than 10 %")
+    return exits.OK
 
 
 def _print_details(detail: ProviderDetails) -> None:

@@ -159,3 +159,14 @@ def test_read_verbs_load_no_fetching_library(recorded_home):
             [sys.executable, "-c", code.format(args=args)], capture_output=True, text=True, timeout=60, check=False
         )
         assert done.stderr.strip().endswith("[]"), (args, done.stderr)
+
+
+def test_cross_check_lists_only_real_disagreements(run_cli, recorded_home):
+    done = run_cli("status", "--cross-check", "--format", "json", home=recorded_home)
+    rows = json.loads(done.stdout)["rows"]
+    assert done.returncode == 0
+    assert rows
+    for r in rows:
+        assert abs(r["own_usd_gpu_hour"] / r["second_usd_gpu_hour"] - 1) > 0.10
+        assert r["second_source"] != r["provider"]
+    assert "aws" not in {r["provider"] for r in rows if abs(r["difference_pct"]) > 400}
