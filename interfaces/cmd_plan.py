@@ -23,6 +23,7 @@ _NOT_FILTERS = ("gpu", "max_commitment_days")
 _TABLE_LIMIT = 15
 _HELP = {
     "requests_s": "serve, batch: requests a second at peak.",
+    "average_requests_s": "serve: requests a second in the mean (default: the peak); traffic and tokens follow it.",
     "requests": "batch: requests of the job.",
     "ttft_ms_max": "serve: longest time to the first token (default 2000).",
     "tpot_ms_max": "serve: longest time per output token (default 50).",

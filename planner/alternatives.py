@@ -24,6 +24,7 @@ _LONGEST_COMMITMENT_DAYS = 1096
 _LEAST_CONTEXT = 2048
 _ONE_SIZE_UP = 1.4
 _NEIGHBOURS_SHOWN = 3
+_OFFERS_A_SHAPE = 4
 
 
 def alternatives(
@@ -159,7 +160,7 @@ def _cheapest_with(desk: Desk, shapes: list[Shape], planner: ServingPlanner, cha
     except RequestError:
         return None
     desk.fetch(options, per_terms=1)
-    plans = desk.ranked(variant, options, RuledOut())
+    plans = desk.ranked(variant, options, RuledOut(), per_shape=_OFFERS_A_SHAPE)
     return plans[0] if plans else None
 
 

@@ -53,7 +53,12 @@ class Desk:
             self._offers[row["shape_key"]].append(row)
 
     def ranked(
-        self, planner: WorkloadPlanner, options: Iterable[Option], ruled_out: RuledOut, policy: Policy | None = None
+        self,
+        planner: WorkloadPlanner,
+        options: Iterable[Option],
+        ruled_out: RuledOut,
+        policy: Policy | None = None,
+        per_shape: int | None = None,
     ) -> list[Plan]:
         """Every option on every admitted offer of its shape, best first.
 
@@ -62,11 +67,12 @@ class Desk:
             options: ways to run it.
             ruled_out: collects what money, time or disk rules out.
             policy: another policy than the asked one, for alternatives.
+            per_shape: only so many of each shape's offers, the lowest hourly prices first.
         """
         rules = policy or self.ask.policy
         plans: list[Plan] = []
         for option in options:
-            for offer in self._offers.get(option.shape.key, ()):
+            for offer in self._offers.get(option.shape.key, [])[:per_shape]:
                 if exclusion(offer, rules) is not None:
                     continue
                 plan = _plan(planner, option, offer, self.table)

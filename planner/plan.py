@@ -111,7 +111,8 @@ def _part(ask: Ask, share: float) -> Ask:
         request = replace(request, concurrency=max(1, math.ceil(request.concurrency * share - 1e-9)))
     policy = ask.policy
     if policy.requests_s is not None:
-        policy = replace(policy, requests_s=policy.requests_s * share)
+        mean = policy.average_requests_s or policy.requests_s
+        policy = replace(policy, requests_s=policy.requests_s * share, average_requests_s=mean * share)
     if policy.egress_gb is not None:
         policy = replace(policy, egress_gb=policy.egress_gb * share)
     return replace(ask, request=request, policy=policy)

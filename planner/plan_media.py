@@ -15,6 +15,7 @@ from planner.cost_spot import restarted
 from planner.cost_start import cold_start
 from planner.media import MediaCandidate, candidate_media
 from planner.options import Option, Outcome
+from planner.plan_hardware import software_refusal
 from planner.policy import DEFAULT_MEDIA_ITEMS, Policy
 from planner.reasons import Reason, reason
 from planner.request import Request
@@ -44,6 +45,9 @@ class MediaPlanner:
 
     def options(self, shape: Shape) -> Outcome:
         """All GPUs of as many instances as the deadline needs, one where there is none."""
+        refusal = software_refusal(shape.accelerator, self.request)
+        if refusal is not None:
+            return Outcome(refusal=refusal)
         fit = self._fit(shape.accelerator)
         if fit.verdict == "no":
             short = fit.required_gib - fit.usable_gib

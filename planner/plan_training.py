@@ -14,6 +14,7 @@ from planner.cost_start import cold_start
 from planner.model_config import ModelSpec
 from planner.models import model_spec
 from planner.options import Option, Outcome
+from planner.plan_hardware import software_refusal
 from planner.policy import Policy
 from planner.reasons import Reason, reason
 from planner.request import Request
@@ -56,6 +57,9 @@ class TrainingPlanner:
 
     def options(self, shape: Shape) -> Outcome:
         """The quickest way to run the job on one instance, or on several over a known fabric."""
+        refusal = software_refusal(shape.accelerator, self.request)
+        if refusal is not None:
+            return Outcome(refusal=refusal)
         fits: list[tuple[TrainingFit, int]] = []
         refusals: list[TrainingRefusal | TrainingFit] = []
         for gpus, instances in self._sizes(shape):

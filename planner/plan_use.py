@@ -52,7 +52,7 @@ def _busy(policy: Policy, option: Option, offer: Mapping[str, Any]) -> tuple[flo
     rate x exp(-rate x (answer + idle window)) times a second (busy periods of M/G/infinity).
     """
     hours = policy.hours_per_day * DAYS_PER_MONTH
-    arrivals = policy.requests_s
+    arrivals = policy.average_requests_s
     if offer["tenancy"] != "serverless" or policy.starts_per_day or not arrivals or option.replicas > 1:
         return hours, policy.starts_per_day * DAYS_PER_MONTH
     held_s = (option.latency_ms or 0.0) / 1000 + float(rate("serverless_idle"))
@@ -76,10 +76,10 @@ def job_requests(policy: Policy, output_tokens: int) -> int:
 
 def answers_gb_month(policy: Policy, output_tokens: int) -> float | None:
     """A month's answers at a stated rate, streamed token by token, GB; None where the rate is unknown."""
-    if policy.requests_s is None:
+    if policy.average_requests_s is None:
         return None
     seconds = policy.hours_per_day * 3600 * DAYS_PER_MONTH
-    return policy.requests_s * seconds * output_tokens * float(rate("response_bytes_stream")) / _GIGA
+    return policy.average_requests_s * seconds * output_tokens * float(rate("response_bytes_stream")) / _GIGA
 
 
 def memory_parts(fit: ServingFit) -> dict[str, float]:

@@ -31,11 +31,13 @@ DEFAULT_MEDIA_ITEMS = 1000
 class PlanKeys:
     """The plan keys of a request; None means not stated.
 
-    `requests_s` is the peak arrival rate, `requests` the size of a batch job. `storage_gb` and `egress_gb` are per
-    month for serve, for the whole job otherwise. `batch_share` is the part of a service's load that may wait.
+    `requests_s` is the peak arrival rate, for which replicas are sized; `average_requests_s` the mean rate over the
+    hours of service (the peak where not stated); `requests` the size of a batch job. `storage_gb` and `egress_gb` are
+    per month for serve, for the whole job otherwise. `batch_share` is the part of a service's load that may wait.
     """
 
     requests_s: float | None = None
+    average_requests_s: float | None = None
     requests: int | None = None
     ttft_ms_max: float | None = None
     tpot_ms_max: float | None = None
@@ -53,7 +55,9 @@ class PlanKeys:
 PLAN_KEYS: tuple[str, ...] = tuple(f.name for f in fields(PlanKeys))
 _WHOLE = frozenset({"requests", "max_commitment_days"})
 _ZERO_ALLOWED = frozenset({"starts_per_day", "max_commitment_days", "storage_gb", "egress_gb", "batch_share"})
-_SERVE_ONLY = frozenset({"ttft_ms_max", "tpot_ms_max", "hours_per_day", "starts_per_day", "batch_share"})
+_SERVE_ONLY = frozenset(
+    {"average_requests_s", "ttft_ms_max", "tpot_ms_max", "hours_per_day", "starts_per_day", "batch_share"}
+)
 _TOKENS_ONLY = frozenset({"requests_s", "requests"})
 
 
@@ -70,6 +74,7 @@ class Policy:
     tpot_ms_max: float | None = None
     service_level_stated: bool = False
     requests_s: float | None = None
+    average_requests_s: float | None = None
     requests: int | None = None
     hours_per_day: float = HOURS_PER_DAY
     starts_per_day: float = 0.0
@@ -103,7 +108,10 @@ def parse_plan_keys(raw: Mapping[str, Any], workload: str) -> PlanKeys:
         if (key in _SERVE_ONLY and workload != "serve") or (key in _TOKENS_ONLY and workload not in SERVING):
             raise RequestError("unknown_key", f"{key} does not apply to workload {workload}")
         values[key] = _objective(value) if key == "objective" else _number(key, value)
-    return PlanKeys(**values)
+    keys = PlanKeys(**values)
+    if keys.average_requests_s is not None and (keys.requests_s is None or keys.average_requests_s > keys.requests_s):
+        raise RequestError("bad_value", "average_requests_s goes with requests_s, the peak, and is at most as high")
+    return keys
 
 
 def _objective(value: Any) -> str:
@@ -152,6 +160,7 @@ def policy_for(
         tpot_ms_max=(keys.tpot_ms_max or DEFAULT_TPOT_MS) if serve else None,
         service_level_stated=stated,
         requests_s=keys.requests_s,
+        average_requests_s=keys.average_requests_s if keys.average_requests_s is not None else keys.requests_s,
         requests=keys.requests,
         hours_per_day=keys.hours_per_day if keys.hours_per_day is not None else HOURS_PER_DAY,
         starts_per_day=_starts(keys),

@@ -79,11 +79,13 @@ def _per_thousand(plan: Plan, total: float) -> float | None:
 
 
 def _per_million(plan: Plan, total: float, workload: str, policy: Policy) -> float | None:
-    """Dollars per million output tokens at the planned load: total / (tokens a second x seconds in use) x 10^6."""
+    """Dollars per million output tokens at the mean load: total / (tokens a second x seconds in use) x 10^6."""
     if plan.option.work_million_tokens:
         return total / plan.option.work_million_tokens
     rate = plan.option.output_tokens_s
     if workload != "serve" or not rate:
         return None
+    if policy.average_requests_s and policy.requests_s:
+        rate *= policy.average_requests_s / policy.requests_s
     seconds = policy.hours_per_day * DAYS_PER_MONTH * 3600
     return total / (rate * seconds) * 1e6

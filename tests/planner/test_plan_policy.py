@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from planner.request import RequestError
-from tests.plan_shop import an_offer
+from tests.plan_shop import a_surcharge, an_offer
 
 LLAMA_8B = {"workload": "serve", "model": "meta-llama/Llama-3.1-8B-Instruct", "context": 4096}
 LLAMA_70B = {"workload": "serve", "model": "meta-llama/Llama-3.1-70B-Instruct", "context": 8192}
@@ -339,3 +339,49 @@ def test_bad_plan_keys_are_named(shop, keys, word):
 def test_keys_of_a_service_do_not_apply_to_training(shop):
     with pytest.raises(RequestError, match="ttft_ms_max"):
         shop([an_offer()])({"workload": "lora", "model": "meta-llama/Llama-3.1-8B-Instruct"}, ttft_ms_max=100)
+
+
+@pytest.mark.parametrize("gpu", ["cloud-ai-100-standard-16gb", "k80-12gb", "tpu-v5e-16gb"])
+def test_chips_that_the_software_does_not_run_on_never_train(shop, gpu):
+    job = {"workload": "lora", "model": "Qwen/Qwen2.5-0.5B-Instruct", "params_b": 0.5, "tokens": 1e6}
+    answer = shop([an_offer(gpu, "0.10", gpu_count=8)])(job)
+    assert answer["rows"] == []
+    assert answer["rejected"]["counts"] == {"unsupported_engine": 1}
+
+
+def test_traffic_and_cost_per_token_follow_the_mean_rate_and_replicas_the_peak(shop):
+    plan = shop([an_offer("h100-sxm-80gb", "2.00")], [a_surcharge("egress", "0.10", "gb")])
+    load = {**LLAMA_8B, "input_tokens": 1000, "output_tokens": 250}
+    peak, mean = plan(load, requests_s=20)["rows"][0], plan(load, requests_s=20, average_requests_s=5)["rows"][0]
+    assert mean["replicas"] == peak["replicas"]
+    # 20 requests x 250 tokens x 250 bytes a second over 730 hours
+    assert peak["cost_egress_usd"] == pytest.approx(20 * 250 * 250 * 730 * 3600 / 1e9 * 0.10, rel=1e-6)
+    assert mean["cost_egress_usd"] == pytest.approx(peak["cost_egress_usd"] / 4, rel=1e-6)
+    tokens = 5 * 250 * 730 * 3600 / 1e6
+    assert mean["cost_usd_per_million_tokens"] == pytest.approx(mean["cost_total_usd"] / tokens, rel=1e-4)
+
+
+def test_a_serverless_copy_sleeps_between_requests_at_a_low_rate(shop):
+    offers = [an_offer("h100-sxm-80gb", "4.00", tenancy="serverless"), an_offer("h100-sxm-80gb", "2.00")]
+    load = {**LLAMA_8B, "input_tokens": 500, "output_tokens": 100}
+    rare = shop(offers)(load, requests_s=0.0005, egress_gb=0)["rows"]
+    assert rare[0]["price_usd_hour"] == 4.0
+    assert rare[0]["cost_total_usd"] < 400 < rare[1]["cost_total_usd"]
+
+
+def test_stock_limits_the_machines(shop):
+    answer = shop([an_offer("h100-sxm-80gb", "2.00", stock_count=1)])({**LLAMA_8B, "concurrency": 900})
+    assert answer["rows"] == []
+    assert answer["rejected"]["counts"] == {"stock_too_small": 1}
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput", "balanced"])
+def test_objectives_order_by_what_they_name(shop, objective):
+    offers = [an_offer("l40s-48gb", "0.80"), an_offer("h100-sxm-80gb", "2.50"), an_offer("b200-sxm-180gb", "5.00")]
+    rows = shop(offers)(LLAMA_8B, objective=objective)["rows"]
+    by = {
+        "latency": [r["ttft_ms"] + 1023 * r["tpot_ms"] for r in rows],
+        "throughput": [-r["output_tokens_s"] for r in rows],
+        "balanced": [r["cost_total_usd"] * (r["ttft_ms"] + 1023 * r["tpot_ms"]) for r in rows],
+    }[objective]
+    assert by == sorted(by)
