@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KEPT_HEADERS = frozenset(
-    {"content-type", "etag", "last-modified", "date", "retry-after", "x-total-count", "link"}
+    {"content-type", "content-range", "etag", "last-modified", "date", "retry-after", "x-total-count", "link"}
 )  # fmt: skip
 KEPT_HEADER_PREFIXES = ("x-ms-ratelimit-",)
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -114,7 +114,8 @@ def check_answer(answer: Answer, url: str, secrets: tuple[str, ...], *, allow_em
         raise Retriable(f"{url} answers {status}{asked}", url, status, secrets, retry_after_s=wait_s)
     if status != 304 and not 200 <= status < 300:
         raise FetchError(f"{url} answers {status}{_excerpt(answer)}", url, status, secrets)
-    if status != 304 and not allow_empty and not answer.body.strip():
+    # A part of a file may be all blanks.
+    if status not in {206, 304} and not allow_empty and not answer.body.strip():
         raise FetchError(f"{url} answers {status} without any content", url, status, secrets)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collectors.http_worker import Job
     from collectors.line_sieve import KeepLines
 
-PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type"})
+PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "range"})
 """Request headers that never carry a key."""
 
 _ERROR_BODY_BYTES = 1 << 18
@@ -136,7 +137,8 @@ class Exchange:
         self._wait_for_turn(hop, host)
         timeout = self._timeout()
         headers = dict(hop.headers) | {
-            "accept-encoding": "gzip, deflate",
+            # A byte range counts in the encoded form (RFC 9110, section 14.1.2): ask for the plain one.
+            "accept-encoding": "identity" if "range" in hop.headers else "gzip, deflate",
             "user-agent": self._rules.agent,
             "host": host,
         }
@@ -195,13 +197,22 @@ class Exchange:
         return Answer(status, headers, body, self._rules.clock())
 
     def _max_raw_bytes(self, hop: Hop) -> int:
-        return self._rules.limits.max_sieved_bytes if hop.keep else self._rules.limits.max_raw_bytes
+        limits = self._rules.limits
+        # A server may ignore a byte range and send the whole file: no more is read of it than was asked for.
+        asked = range_bytes(hop.headers.get("range", ""))
+        return min(asked or limits.max_raw_bytes, limits.max_sieved_bytes if hop.keep else limits.max_raw_bytes)
 
     def _watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The same chunks; ends with an error at the deadline or when the caller gave up, however slowly they drip."""
         for chunk in chunks:
             self._job.check()
             yield chunk
+
+
+def range_bytes(header: str) -> int | None:
+    """How many bytes a Range header of one closed range, such as `bytes=0-99`, asks for; None for any other."""
+    found = re.fullmatch(r"bytes=(\d+)-(\d+)", header)
+    return max(0, int(found[2]) - int(found[1]) + 1) if found else None
 
 
 def _redirected(hop: Hop, url: str, status: int, *, same_host: bool) -> Hop:
