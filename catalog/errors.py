@@ -40,8 +40,7 @@ class UnknownName(ConfigurationError):
         self.allowed = sorted(set(allowed))
         self.suggestions = nearest(self.value, self.allowed)
         message = f"unknown {kind} {self.value!r}"
-        if self.suggestions:
-            message += f"; did you mean {' or '.join(repr(s) for s in self.suggestions)}?"
+        message += f"; did you mean {' or '.join(repr(s) for s in self.suggestions)}?" if self.suggestions else "."
         if len(self.allowed) <= 24:
             message += f" Allowed: {', '.join(self.allowed)}."
         super().__init__(message)

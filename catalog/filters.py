@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from catalog.accelerators import accelerators
 from catalog.errors import ConfigurationError, UnknownName
 from catalog.names import gpu_slugs_for
 from catalog.types import AVAILABILITIES, FORM_FACTORS, GPU_INTERCONNECTS, PURCHASE_OPTIONS, TENANCIES
 
 FRESHNESS = ("fresh", "aging", "stale", "expired")
 SUPPORTS = ("fp8", "fp4", "int8", "bf16")
-_RANGE = re.compile(r"^(\d+)?\s*(?:\.\.|-)\s*(\d+)?$")
+_RANGE = re.compile(r"^(\d+)?\s*\.\.\s*(\d+)?$|^(\d+)\s*-\s*(\d+)$")
 
 Condition = tuple[str, list[Any]]
 
@@ -61,6 +62,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "tenancy": TENANCIES,
     "freshness": FRESHNESS,
 }
+_FACTS = ("vendor", "memory_type")
+_WHOLE = ("max_commitment_days", "max_billing_increment_s")
 _MINIMA = {
     "min_gpu_memory_gb": "gpu_memory_gb", "min_total_gpu_memory_gb": "total_gpu_memory_gb",
     "min_memory_bandwidth_gb_s": "memory_bandwidth_gb_s",
@@ -71,7 +74,6 @@ _MAXIMA = {
 }  # fmt: skip
 _EXACT = ("provider", "via", "region", "tenancy", "freshness", "gpu_interconnect", "purchase_option", "form_factor",
           "cpu_arch")  # fmt: skip
-_FOLDED = ("vendor", "memory_type")
 
 
 def build_filter(values: Mapping[str, Any]) -> OfferFilter:
@@ -103,14 +105,23 @@ def build_filter(values: Mapping[str, Any]) -> OfferFilter:
 def _listed(name: str, value: Any) -> tuple[str, ...]:
     texts = [value] if isinstance(value, str) else list(value)
     items = tuple(part.strip() for text in texts for part in str(text).split(",") if part.strip())
+    if not items:
+        raise ConfigurationError(f"{name} is empty: give a value, or leave {name} out")
     for item in items:
         if name in _CHOICES and item not in _CHOICES[name]:
             raise UnknownName(name, item, _CHOICES[name])
+        if name in _FACTS and item.casefold() not in (known := _known(name)):
+            raise UnknownName(name, item, known.values())
         if name == "country" and not re.fullmatch(r"[A-Za-z]{2}", item):
             raise ConfigurationError(f"country {item!r} is not an ISO 3166-1 alpha-2 code such as IN, DE or US")
         if name == "gpu":
             gpu_slugs_for(item)
     return items
+
+
+def _known(name: str) -> dict[str, str]:
+    """What the accelerator table holds under a column, by its folded form."""
+    return {str(getattr(facts, name)).casefold(): str(getattr(facts, name)) for facts in accelerators().values()}
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -131,6 +142,8 @@ def _number(name: str, value: Any) -> float:
         raise ConfigurationError(f"{name} must be a number, got {value!r}") from None
     if not 0 <= number < float("inf"):
         raise ConfigurationError(f"{name} must be a finite number of at least 0, got {value!r}")
+    if name in _WHOLE and number != int(number):
+        raise ConfigurationError(f"{name} must be a whole number, got {value!r}")
     return number
 
 
@@ -145,7 +158,7 @@ def count_range(text: str) -> tuple[int, int]:
     found = _RANGE.match(text.strip())
     if not found or not any(found.groups()):
         raise ConfigurationError(f"gpu_count {text!r} is neither a number nor a range such as 1..8")
-    low, high = int(found.group(1) or 1), int(found.group(2) or 1_000_000)
+    low, high = int(found.group(1) or found.group(3) or 1), int(found.group(2) or found.group(4) or 1_000_000)
     if low > high or low < 1:
         raise ConfigurationError(f"gpu_count {text!r}: a range runs from a smaller number of at least 1 to a larger")
     return low, high
@@ -160,7 +173,7 @@ def _listed_conditions(wanted: OfferFilter) -> list[Condition]:
     found: list[Condition] = [_gpu_condition(wanted.gpu)] if wanted.gpu else []
     exact = {name: getattr(wanted, name) for name in _EXACT}
     found += [(f"{name} IN ({_marks(values)})", list(values)) for name, values in exact.items() if values]
-    folded = {name: [v.casefold() for v in getattr(wanted, name)] for name in _FOLDED}
+    folded = {name: [v.casefold() for v in getattr(wanted, name)] for name in _FACTS}
     found += [(f"lower({name}) IN ({_marks(values)})", list(values)) for name, values in folded.items() if values]
     if wanted.country:
         found.append((f"country IN ({_marks(wanted.country)})", [c.upper() for c in wanted.country]))

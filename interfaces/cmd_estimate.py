@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -83,21 +84,31 @@ def _answer_all(path: Path) -> int:
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """Each line as {"request": …}, or as the error object that answers it."""
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        body = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as problem:
         raise ConfigurationError(f"cannot read {path}: {problem.strerror}") from problem
-    for number, line in enumerate(text.splitlines(), start=1):
+    # Lines end at a line feed only: JSON texts may hold other separators. A byte order mark is no part of the first.
+    for number, line in enumerate(body.removeprefix(codecs.BOM_UTF8).split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            request = json.loads(line)
+            request = json.loads(line.decode(), parse_constant=_no_constant)
+        except UnicodeDecodeError:
+            yield _error("bad_json", f"line {number} is not UTF-8 text")
+        except RecursionError:
+            yield _error("bad_json", f"line {number} is nested too deeply")
         except ValueError as problem:
             yield _error("bad_json", f"line {number} is not JSON: {problem}")
-            continue
-        if not isinstance(request, dict):
-            yield _error("bad_json", f"line {number} is not a JSON object")
-            continue
-        yield {"request": request}
+        else:
+            yield (
+                {"request": request}
+                if isinstance(request, dict)
+                else _error("bad_json", f"line {number} is not a JSON object")
+            )
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def choose(name: str) -> tuple[Accelerator, tuple[str, ...]]:
     """
     slugs = _slugs(name)
     if not slugs:
-        suggestions = nearest(name, accelerators())
+        suggestions = nearest(name, (*families(), *accelerators()))
         hint = f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""
         raise RequestError("unknown_gpu", f"unknown GPU {name!r}{hint}", suggestions)
     candidates = [accelerator(slug) for slug in slugs]

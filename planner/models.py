@@ -120,8 +120,8 @@ def _config_of(name: str, *, required: bool) -> Mapping[str, Any]:
     hint = f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""
     raise RequestError(
         "unknown_model",
-        f"unknown model {name!r}{hint} A known id, a local folder or file, a config.json object or the dimension "
-        "keys (params_b, layers, hidden, heads, kv_heads, vocab, intermediate) would be accepted.",
+        f"unknown model {name!r}{hint or '.'} A known id, a local folder or file, a config.json object or the "
+        "dimension keys (params_b, layers, hidden, heads, kv_heads, vocab, intermediate) would be accepted.",
         suggestions,
     )
 

@@ -29,6 +29,15 @@ OFFLOADS = ("none", "model", "sequential", "group")
 MEDIA_TASKS = ("generate", "lora", "transcribe")
 
 
+# Beyond any model, machine or job: a slip of the keyboard, which would only cost time and memory.
+_LARGEST_WHOLE = 10**9
+_LARGEST_NUMBER = 10**18
+_LARGEST: Mapping[str, int] = {
+    "params_b": 10**6, "active_params_b": 10**6, "layers": 10_000, "gpus": 10**6, "nodes": 10**6, "seconds": 10**9,
+    **dict.fromkeys(("tp", "pp", "dp", "ep", "cp"), 10**6),
+}  # fmt: skip
+
+
 class RequestError(ConfigurationError):
     """A request that cannot be answered as written.
 
@@ -259,6 +268,9 @@ def parse_request(raw: Mapping[str, Any]) -> Request:
             raise _unknown_key(workload, key, allowed)
         if value is not None:
             values[key] = _convert(key, value)
+    gpus, nodes = values.get("gpus"), values.get("nodes")
+    if gpus and nodes and gpus % nodes:
+        raise RequestError("bad_value", f"{gpus} GPUs do not spread evenly over {nodes} nodes")
     return Request(**values)
 
 
@@ -314,6 +326,9 @@ def _number(key: str, value: Any, *, whole: bool) -> int | float:
         raise RequestError("bad_value", f"{key} must be above zero, got {value!r}")
     if key in {"memory_utilization", "prefix_cache_share"} and number > 1:
         raise RequestError("bad_value", f"{key} is a share between 0 and 1, got {value!r}")
+    largest = _LARGEST.get(key, _LARGEST_WHOLE if whole else _LARGEST_NUMBER)
+    if number > largest:
+        raise RequestError("bad_value", f"{key} is at most {largest:,.0f}, got {value!r}")
     if not whole:
         return number
     if number != int(number):

@@ -67,14 +67,22 @@ def test_unknown_names_are_errors_with_a_guess(recorded_home):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("gpu_count", "8..1"), ("gpu_count", "x"), ("gpu_count", "0"), ("min_gpu_memory_gb", "many"), ("rdma", "maybe"),
-     ("max_price_usd_hour", "nan"), ("country", "India"), ("max_commitment_days", "-1")],
+     ("max_price_usd_hour", "nan"), ("country", "India"), ("max_commitment_days", "-1"), ("gpu_count", "-1"),
+     ("max_commitment_days", "1.5"), ("vendor", "nvidia2"), ("memory_type", "HBM9")],
 )  # fmt: skip
 def test_bad_values_name_the_value(name, value):
     with pytest.raises(ConfigurationError, match=value if value != "nan" else "finite"):
         build_filter({name: value})
 
 
+@pytest.mark.parametrize("name", ["gpu", "provider", "country"])
+def test_an_empty_value_is_not_no_filter(name):
+    with pytest.raises(ConfigurationError, match=f"{name} is empty"):
+        build_filter({name: ["", " , "]})
+
+
 def test_count_ranges():
+    assert count_range("2-4") == (2, 4)
     assert count_range("8") == (8, 8)
     assert count_range("1..4") == (1, 4)
     assert count_range("..4") == (1, 4)
