@@ -116,3 +116,85 @@ def test_a_safetensors_header_of_another_shape(tmp_path):
     file.write_bytes(struct.pack("<Q", len(text)) + text)
     with pytest.raises(ValueError, match="layout of a checkpoint"):
         read_checkpoint(file)
+
+
+def shard_folder(tmp_path, index=None):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    write_safetensors(tmp_path / "model-00001-of-00002.safetensors", {"a": 100})
+    write_safetensors(tmp_path / "model-00002-of-00002.safetensors", {"b": 200})
+    if index is not None:
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    return tmp_path
+
+
+INDEX = {
+    "metadata": {"total_size": 999},
+    "weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"},
+}
+
+
+def test_other_copies_beside_the_indexed_shards_do_not_count(tmp_path):
+    folder = shard_folder(tmp_path, INDEX)
+    write_safetensors(folder / "consolidated.safetensors", {"a": 100, "b": 200})
+    assert read_checkpoint(folder)["weight_bytes"] == 300
+
+
+def test_a_half_loaded_folder_takes_the_total_of_its_index(tmp_path):
+    folder = shard_folder(tmp_path, INDEX)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    assert read_checkpoint(folder)["weight_bytes"] == 999
+
+
+def test_an_index_without_total_needs_its_shards(tmp_path):
+    folder = shard_folder(tmp_path, {"weight_map": INDEX["weight_map"]})
+    (folder / "model-00001-of-00002.safetensors").unlink()
+    with pytest.raises(ValueError, match="no total_size"):
+        read_checkpoint(folder)
+
+
+PAIRS = {
+    "general.architecture": (8, gguf_text("llama")),
+    "llama.block_count": number(2),
+    "llama.embedding_length": number(256),
+    "llama.attention.head_count": number(4),
+}
+
+
+def test_the_parts_of_a_split_file_are_one_model(tmp_path):
+    """As gguf-split writes it, the first part may hold the metadata and no tensor."""
+    write_gguf(tmp_path / "m-Q4_K_M-00001-of-00003.gguf", PAIRS, [])
+    write_gguf(tmp_path / "m-Q4_K_M-00002-of-00003.gguf", {}, [("token_embd.weight", (256, 1000), 12)])
+    write_gguf(tmp_path / "m-Q4_K_M-00003-of-00003.gguf", {}, [("output.weight", (256, 1000), 14)])
+    write_gguf(tmp_path / "mmproj-m.gguf", PAIRS, [("v", (256, 1000), 0)])
+    found = read_checkpoint(tmp_path)
+    assert found["weight_bytes"] == 1000 * 144 + 1000 * 210
+    assert found["vocab_size"] == 1000
+    assert found["tie_word_embeddings"] is False
+    assert found["params_b"] == 512_000 / 1e9
+    assert read_checkpoint(tmp_path / "m-Q4_K_M-00001-of-00003.gguf") == found
+    (tmp_path / "m-Q4_K_M-00002-of-00003.gguf").unlink()
+    with pytest.raises(ValueError, match="2 of the 3 parts"):
+        read_checkpoint(tmp_path)
+
+
+def test_several_gguf_models_in_a_folder_are_not_added_up(tmp_path):
+    for kind, name in ((12, "Q4_K_M"), (8, "Q8_0")):
+        write_gguf(tmp_path / f"m-{name}.gguf", PAIRS, [("token_embd.weight", (256, 1000), kind)])
+    with pytest.raises(ValueError, match=r"2 GGUF models; name one of: m-Q4_K_M, m-Q8_0"):
+        read_checkpoint(tmp_path)
+    assert read_checkpoint(tmp_path / "m-Q8_0.gguf")["gguf_type"] == "Q8_0"
+
+
+def test_a_gguf_file_beside_a_configuration_gives_the_bytes(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({**CONFIG, "sliding_window": 512}))
+    write_gguf(tmp_path / "m-Q8_0.gguf", PAIRS, [("token_embd.weight", (256, 1000), 8)])
+    found = read_checkpoint(tmp_path)
+    assert found["weight_bytes"] == 256_000 // 32 * 34
+    assert found["native_format"] == "gguf:Q8_0"
+    assert found["hidden_size"] == 64
+    assert found["sliding_window"] == 512
+
+
+def test_a_gguf_file_that_is_not_there(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        read_checkpoint(tmp_path / "m.gguf")
