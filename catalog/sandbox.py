@@ -146,7 +146,7 @@ def _nodes(value: Any) -> Iterator[dict[str, Any]]:
 
 def _check_table(node: dict[str, Any], known: set[str], own: set[str]) -> None:
     kind = node.get("type")
-    if kind not in {"BASE_TABLE", "SHOW_REF"} or not node.get("table_name"):
+    if not isinstance(kind, str) or kind not in {"BASE_TABLE", "SHOW_REF"} or not node.get("table_name"):
         return
     name = str(node["table_name"]).strip('"').casefold()
     schema = str(node.get("schema_name") or "").casefold()
