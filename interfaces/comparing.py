@@ -122,15 +122,16 @@ def _planned(
     catalog: Catalog, workload: Mapping[str, Any], filters: Mapping[str, Any], offer_id: str | None
 ) -> dict[str, Any]:
     """How an item does on the workload: the plan on this very offer, or the best plan on this GPU."""
-    from planner.plan import plan_workload
+    from planner.plan import ask_of
+    from planner.plan_core import make_plan
 
     options = {"purchase_option": ("on_demand", "spot", "reserved", "scheduled")} if offer_id else {}
     keys = {"max_commitment_days": 10_000} if offer_id else {}
-    answer = plan_workload(
-        catalog, workload, plan_keys=keys, filters={**filters, **options}, allow_stale=True, limit=_ALL
-    )
-    split = [r for r in answer["alternatives"] if any(why["code"] == "split_aside" for why in r["reasons"])]
-    rows = [r for r in (*answer["rows"], *split) if offer_id in {None, r["offer_id"]}]
+    ask = ask_of(workload, keys, {**filters, **options}, allow_stale=True, limit=_ALL)
+    result = make_plan(catalog, ask)
+    answer = result.answer
+    places = [n for n, plan in enumerate(result.plans) if offer_id in {None, plan.offer["offer_id"]}]
+    rows = [answer["rows"][n] for n in places[:1]]
     if rows:
         return {name: rows[0].get(name) for name in PLAN_FACTS if name != "why_not"}
     return {"verdict": "no", "why_not": ", ".join(answer["rejected"]["counts"])}

@@ -63,6 +63,7 @@ TEMPLATES: Mapping[str, str] = {
     "cold_start": "cold start {cold_start_s} s: p99 TTFT {ttft_p99_ms_warm} ms warm, {ttft_p99_ms_cold} ms cold",
     "commitment_break_even": "pays from {months} months of use on (term {term_months} months)",
     "checkpoints": "checkpoint of {size_gb} GB in {write_s} s",
+    "cost_per_thousand_items": "${usd} per 1,000 items",
     "alternative_weights": "weights in {value} save ${saves_usd} and {saves_gib_per_gpu} GiB per GPU",
     "alternative_kv_cache": "cache in {value} saves ${saves_usd} and {saves_gib_per_gpu} GiB per GPU",
     "alternative_context": "a context of {value} saves ${saves_usd}",

@@ -25,7 +25,7 @@ _CSV_COLUMNS = (
 _TOLD = (
     "split_no_fit", "split_slo", "split_latency", "split_asked", "bandwidth", "bandwidth_behind", "linked_gpus",
     "reserved_first", "small_card_first", "pareto", "spot_priced_with_interruptions", "cold_start",
-    "commitment_break_even",
+    "commitment_break_even", "cost_per_thousand_items",
 )  # fmt: skip
 _SERVING = frozenset({"serve", "batch"})
 
@@ -128,7 +128,7 @@ def _lines(
 
 
 def _same_offer(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("provider", "via", "instance_type", "purchase_option", "commitment_days", "tenancy", "tp", "pp")
+    names = ("provider", "via", "instance_type", "purchase_option", "commitment_days", "tp", "pp")
     return tuple(row[name] for name in names)
 
 

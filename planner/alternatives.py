@@ -23,6 +23,7 @@ _FORMATS_SHOWN = 2
 _LONGEST_COMMITMENT_DAYS = 1096
 _LEAST_CONTEXT = 2048
 _ONE_SIZE_UP = 1.4
+_MUCH_DEARER = 2.0
 _NEIGHBOURS_SHOWN = 3
 _OFFERS_A_SHAPE = 4
 
@@ -114,6 +115,8 @@ def _larger(ranked: list[Plan]) -> Iterator[Plan]:
     first = ranked[0]
     room = (first.option.usable_gib or 0.0) * _ONE_SIZE_UP
     for plan in ranked[1:]:
+        if plan.total > _MUCH_DEARER * first.total:
+            return
         if (plan.option.usable_gib or 0.0) >= room and plan.option.instances <= first.option.instances:
             headroom = plan.option.headroom_gib or 0.0
             more = round(plan.total - first.total, 2)

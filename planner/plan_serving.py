@@ -257,20 +257,24 @@ class ServingPlanner:
         }
 
     def assumptions(self) -> list[str]:
-        """What the fit model assumed for any GPU, then what the plan assumed."""
-        first = next(iter(self._ready.values()), None)
-        said = (
-            [a for a in first.assumptions if not a.startswith(("tp =", "dp =", "pp =", "layers split"))]
-            if first
-            else []
-        )
+        """What the fit model assumed, then what the plan assumed."""
+        said = self._common_assumptions()
         if self.online and self.policy.egress_gb is None and self.policy.requests_s is None:
             said.append("egress not counted: neither egress_gb nor requests_s is stated")
         if self.policy.requests_s is not None and self.online:
-            said.append(f"replicas are planned at {rate('utilisation'):%} of their measured capacity")
+            said.append(f"replicas are planned at {rate('utilisation'):.0%} of their measured capacity")
         if not self.online and not sized_by_user(self.policy):
             said.append(f"job of {DEFAULT_BATCH_OUTPUT_TOKENS:,} output tokens (requests not stated)")
         return said
+
+    def _common_assumptions(self) -> list[str]:
+        """What the fit model assumed for every GPU alike; what it says of single ones belongs to their rows."""
+        prepared = list(self._ready.values())
+        if not prepared:
+            return []
+        common = set(prepared[0].assumptions).intersection(*(p.assumptions for p in prepared[1:]))
+        about_split = ("tp =", "dp =", "pp =", "layers split")
+        return [a for a in prepared[0].assumptions if a in common and not a.startswith(about_split)]
 
     def remedies(self, shape: Shape) -> list[Reason]:
         """Smaller formats, more GPUs, a shorter context or fewer users that would fit this card."""

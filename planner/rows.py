@@ -8,17 +8,15 @@ from planner.answer import rounded
 from planner.cost_lines import line_dict
 from planner.policy import DAYS_PER_MONTH, Policy
 from planner.ranking import Plan
-from planner.reasons import offer_warnings
+from planner.reasons import Reason, offer_warnings, reason
 
 
 def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, Any]:
     """The row of one plan. Money is in US dollars; per month for serve, for the whole job otherwise."""
     option, offer, cost = plan.option, plan.offer, plan.priced.cost.exact()
-    accelerator = option.shape.accelerator
     price = offer["price_usd_hour"]
-    row: dict[str, Any] = {
+    return {
         "rank": rank,
-        "offer_id": offer["offer_id"],
         "provider": offer["provider"],
         "via": offer["via"],
         "instance_type": offer["instance_type"],
@@ -26,10 +24,6 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "country": offer["country"],
         "gpu": offer["gpu"],
         "gpu_count": offer["gpu_count"],
-        "gpu_memory_gb": accelerator.memory_gb,
-        "memory_type": accelerator.memory_type,
-        "memory_bandwidth_gb_s": accelerator.memory_bandwidth_gb_s,
-        "tenancy": offer["tenancy"],
         "purchase_option": offer["purchase_option"],
         "commitment_days": offer["commitment_days"],
         "instances": option.instances,
@@ -38,12 +32,10 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "tp": option.tp,
         "pp": option.pp,
         "dp": option.dp,
-        "users_per_replica": option.users,
         "verdict": option.verdict,
         "required_gib_per_gpu": rounded(option.required_gib),
         "headroom_gib_per_gpu": rounded(option.headroom_gib),
         "gpu_interconnect": offer["gpu_interconnect"],
-        "bottleneck": option.bottleneck,
         "tpot_ms": rounded(option.tpot_ms),
         "ttft_ms": rounded(option.ttft_ms),
         "output_tokens_s": rounded(option.output_tokens_s),
@@ -58,8 +50,6 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "cost_total_usd": float(cost.total),
         "cost_usd_month": float(cost.total) if workload == "serve" else None,
         "cost_usd_per_million_tokens": rounded(_per_million(plan, float(cost.total), workload, policy), 7),
-        "cost_usd_per_thousand_items": rounded(_per_thousand(plan, float(cost.total)), 7),
-        "billing_increment_s": offer["billing_increment_s"],
         "availability": offer["availability"],
         "observed_at": offer["observed_at"],
         "age_s": offer["age_s"],
@@ -67,15 +57,14 @@ def row_of(plan: Plan, rank: int, workload: str, policy: Policy) -> dict[str, An
         "provenance": offer["provenance"],
         "source_url": offer["source_url"],
         "warnings": [*offer_warnings(offer), *option.warnings, *plan.priced.warnings],
-        "reasons": list(plan.reasons),
+        "reasons": [*plan.reasons, *_of_items(plan, float(cost.total))],
     }
-    return row
 
 
-def _per_thousand(plan: Plan, total: float) -> float | None:
-    """Dollars per thousand images, clips or tracks; None for other work."""
+def _of_items(plan: Plan, total: float) -> list[Reason]:
+    """Dollars per thousand images, clips or tracks, where the work is counted in such."""
     items = (plan.option.speed or {}).get("items")
-    return total / items * 1000 if items else None
+    return [reason("cost_per_thousand_items", usd=round(total / items * 1000, 6), items=items)] if items else []
 
 
 def _per_million(plan: Plan, total: float, workload: str, policy: Policy) -> float | None:
