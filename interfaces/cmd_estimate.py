@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 
 import click
 
-from catalog.errors import ConfigurationError
+from catalog.errors import ConfigurationError, GpuBazaarError
 from interfaces import exits
 from interfaces.estimates import print_estimate
-from interfaces.options import language_options
+from interfaces.model_source import HubModels
+from interfaces.options import home_of, language_options
 from interfaces.render import dumps
 from interfaces.workloads import given_keys, workload_options
 from planner.request import WORKLOADS
@@ -28,7 +29,10 @@ from planner.request import WORKLOADS
 @click.option("--explain", is_flag=True, help="Print the arithmetic line by line, with its rules and sources.")
 @click.option("--format", "form", type=click.Choice(["table", "json", "jsonl"]), default="table", show_default=True)
 @language_options
+@click.pass_context
 def command(
+    ctx: click.Context,
+    /,
     workload: str | None,
     requests_file: Path | None,
     explain: bool,
@@ -50,13 +54,13 @@ def command(
     if requests_file is not None:
         if workload or given_keys(keys):
             raise click.UsageError("--requests takes everything from the file; give no workload or keys beside it")
-        return _answer_all(requests_file)
+        return _answer_all(requests_file, HubModels(home_of(ctx)))
     if workload is None:
         raise click.UsageError(f"name a workload: {', '.join(WORKLOADS)}; or give --requests FILE")
     from planner.estimate import estimate
     from planner.request import parse_request
 
-    request = parse_request({"workload": workload, **given_keys(keys)})
+    request = parse_request(HubModels(home_of(ctx)).fill({"workload": workload, **given_keys(keys)}))
     answer = estimate(request)
     if form in {"json", "jsonl"}:
         click.echo(dumps(answer, indent=2 if form == "json" else None))
@@ -70,15 +74,23 @@ def command(
     return exits.OK
 
 
-def _answer_all(path: Path) -> int:
-    from planner.estimate import estimate_line
-
+def _answer_all(path: Path, models: HubModels) -> int:
     failed = False
     for raw in _lines(path):
-        answer = raw if "error" in raw else estimate_line(raw["request"])
+        answer = raw if "error" in raw else _answer(raw["request"], models)
         failed = failed or "error" in answer
         click.echo(dumps(answer, indent=None))
     return exits.UNEXPECTED if failed else exits.OK
+
+
+def _answer(request: dict[str, Any], models: HubModels) -> dict[str, Any]:
+    from planner.estimate import error_line, estimate_line
+
+    try:
+        filled = models.fill(request)
+    except GpuBazaarError as problem:
+        return error_line(request, problem)
+    return estimate_line(filled)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

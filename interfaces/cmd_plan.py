@@ -11,7 +11,16 @@ from catalog.home import Home
 from catalog.queries import provider_health
 from catalog.reader import reading
 from interfaces import exits
-from interfaces.options import check_names, filter_options, format_option, given_filters, home_of, language_options
+from interfaces.model_source import HubModels
+from interfaces.options import (
+    Seconds,
+    check_names,
+    filter_options,
+    format_option,
+    given_filters,
+    home_of,
+    language_options,
+)
 from interfaces.plans import print_plan
 from interfaces.render import note
 from interfaces.workloads import given_keys, workload_options
@@ -55,7 +64,7 @@ def _plan_options(command: Any) -> Any:
 @click.option("--allow-stale", is_flag=True, help="Rank prices older than twice their provider's limit, too.")
 @click.option("--refresh", "refresh_mode", type=click.Choice(["auto", "never", "always"]), default="auto",
               show_default=True, help="Fetch prices that are past their age first.")  # fmt: skip
-@click.option("--refresh-timeout", type=click.FloatRange(0.1, 3600), default=20.0, show_default=True,
+@click.option("--refresh-timeout", type=Seconds(0.1, 3600), default=20.0, show_default=True,
               help="Seconds to wait for that.")  # fmt: skip
 @click.option("--explain", "explain_rank", type=click.IntRange(min=1), metavar="RANK",
               help="Print the whole arithmetic of one row.")  # fmt: skip
@@ -92,7 +101,7 @@ def command(
     shown = DEFAULT_LIMIT if limit is None or form == "table" else limit
     filters = given_filters(values, without=_NOT_FILTERS)
     ask = ask_of(
-        {"workload": workload, **given_keys(values)},
+        HubModels(home_of(ctx)).fill({"workload": workload, **given_keys(values)}),
         {name: values.get(name) for name in PLAN_KEYS},
         filters,
         allow_stale=allow_stale,

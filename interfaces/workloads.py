@@ -12,7 +12,7 @@ from interfaces.options import Command
 from planner.request import KEYS, KINDS, Request
 
 _HELP = {
-    "model": "Known id, a local folder, config.json, safetensors index or GGUF file.",
+    "model": "Known id, a local folder, config.json, safetensors index or GGUF file, or hf:org/name[@revision].",
     "gpu": "GPU slug or any alias.",
     "gpus": "GPUs of one replica, or of the whole training job.",
     "weights": "native, bf16, fp16, fp8, int8, int4, awq, gptq, nvfp4, mxfp4, gguf:Q4_K_M …",

@@ -7,7 +7,7 @@ from typing import Any
 
 from catalog.errors import GpuBazaarError
 from planner.answer import serving_answer
-from planner.request import MEDIA, SERVING, Request, RequestError, parse_request
+from planner.request import MEDIA, SERVING, Request, parse_request
 from planner.serving import fit_serving
 from planner.serving_request import prepare
 
@@ -34,11 +34,15 @@ def estimate_line(raw: Mapping[str, Any]) -> dict[str, Any]:
     echo = {"id": raw["id"]} if raw.get("id") is not None else {}
     try:
         return {**echo, **estimate(parse_request(raw))}
-    except RequestError as error:
-        return {**echo, "error": {"code": error.code, "message": str(error), "suggestions": error.suggestions}}
     except GpuBazaarError as error:
-        suggestions = list(getattr(error, "suggestions", []))
-        return {**echo, "error": {"code": error.code, "message": str(error), "suggestions": suggestions}}
+        return error_line(raw, error)
+
+
+def error_line(raw: Mapping[str, Any], error: GpuBazaarError) -> dict[str, Any]:
+    """The answer to a request object that cannot be answered."""
+    echo = {"id": raw["id"]} if raw.get("id") is not None else {}
+    suggestions = list(getattr(error, "suggestions", []))
+    return {**echo, "error": {"code": error.code, "message": str(error), "suggestions": suggestions}}
 
 
 def _serving(request: Request) -> dict[str, Any]:
