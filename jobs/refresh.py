@@ -29,7 +29,7 @@ from jobs.attempts import Announce, Attempt, Source, collect, other_mode, prepar
 from jobs.flight import claimed, landed
 from jobs.store_run import RunClock, accept, store
 
-WRITE_SECONDS = 30.0
+WRITE_SECONDS = 10.0
 STOPPED = "stopped before it finished"
 # A result that another process fetched so shortly before we asked is as good as one of our own.
 SHARED_AGE = timedelta(seconds=60)
@@ -90,6 +90,7 @@ def refresh(
     replace_mode: bool = False,
     announce: Announce | None = None,
     stop: threading.Event | None = None,
+    write_wait_s: float = WRITE_SECONDS,
 ) -> Report:
     """Refresh providers and publish.
 
@@ -101,6 +102,7 @@ def refresh(
         replace_mode: forget live data for recorded data or the other way round, instead of refusing.
         announce: called with (provider, what happens) for a progress display.
         stop: ends the fetches early; what has arrived is still stored.
+        write_wait_s: how long to wait for another writer at least, when fetching has used up the time.
 
     Raises:
         UnknownName: no such provider.
@@ -120,7 +122,8 @@ def refresh(
         if mine:
             attempts = prepare(home, mine, source, replace_mode=replace_mode)
             collect(attempts, source, deadline, say, stop)
-            results, snapshot = _write(home, attempts, source, deadline, say, replace_mode=replace_mode)
+            wait_s = max(seconds_left(deadline), write_wait_s)
+            results, snapshot = _write(home, attempts, source, wait_s, say, replace_mode=replace_mode)
     results += _await_others(home, flight.others, asked_at, deadline, stop, alone=not flight.mine)
     order = [c.provider for c in picked]
     return Report(tuple(sorted(results, key=lambda r: order.index(r.provider))), snapshot, datetime.now(UTC))
@@ -149,14 +152,14 @@ def _silent(provider: str, what: str) -> None:
 
 
 def _write(
-    home: Home, attempts: Sequence[Attempt], source: Source, deadline: float, say: Announce, *, replace_mode: bool
+    home: Home, attempts: Sequence[Attempt], source: Source, wait_s: float, say: Announce, *, replace_mode: bool
 ) -> tuple[list[ProviderResult], Path | None]:
     stopped = [a for a in attempts if a.cancelled]
     finished = sorted((a for a in attempts if not a.cancelled), key=lambda a: a.collector.kind != "rates")
     results = [ProviderResult(a.collector.provider, "skipped", STOPPED) for a in stopped]
     if not finished:
         return results, None
-    with writing(home, timeout_s=max(seconds_left(deadline), WRITE_SECONDS)) as writer:
+    with writing(home, timeout_s=wait_s) as writer:
         brought = any(a.collected is not None for a in finished)
         if other_mode(writer.mode, source, replace_mode=replace_mode):
             if not brought:  # there is nothing to put in the place of what is stored

@@ -35,6 +35,8 @@ from jobs.refresh import Report, refresh
 
 FETCH_SECONDS = 60.0
 BULK_SECONDS = 900.0
+# Several jobs may have to write one after the other.
+WRITE_WAIT_SECONDS = 120.0
 STOP_SECONDS = 25.0
 LEAVE_SECONDS = 28.0
 OVERDUE_SPREAD_S = 3.0
@@ -209,7 +211,9 @@ class Scheduler:
             return
         c = self._collectors[provider]
         with self._busy(provider):
-            report = refresh(self._home, [provider], timeout_s=deadline_s(c), stop=self.stop)
+            report = refresh(
+                self._home, [provider], timeout_s=deadline_s(c), stop=self.stop, write_wait_s=WRITE_WAIT_SECONDS
+            )
         self.counters.report(report)
         for result in report.results:
             bad = result.outcome in {"failed", "held"}

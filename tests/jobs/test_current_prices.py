@@ -99,6 +99,35 @@ def test_unchanged_documents_count_as_seen_and_not_as_changed(served: Any) -> No
     assert health(served.home, "scaleway")["row_count"] == 22
 
 
+def test_a_server_that_says_not_modified_counts_as_seen(served: Any) -> None:
+    served.provider("nebius", "ecb")
+    path = next(iter(served.bodies["nebius"]))
+
+    def answer(request: Any) -> Any:
+        if request.headers.get("if-none-match") == '"v1"':
+            return served.server.answer(b"", 304, etag='"v1"')
+        return served.server.answer(served.bodies["nebius"][path], etag='"v1"')
+
+    served.server.route(path, answer)
+    assert refresh(served.home, ["nebius", "ecb"], timeout_s=20).results[0].outcome == "ok"
+    get_older(served.home, "nebius", 40)
+    result = refresh(served.home, ["nebius"], timeout_s=20).results[0]
+    assert (result.outcome, result.row_count, result.changed_count) == ("unchanged", 26, 0)
+    assert health(served.home, "nebius")["age_s"] < 3600
+    assert {r["freshness"] for r in prices(served.home).values()} == {"fresh"}
+
+
+def test_a_busy_writer_is_waited_for_and_then_said(served: Any, run_cli: Any) -> None:
+    load(served, "nebius", "ecb")
+    with writing(served.home, 5):
+        began = time.monotonic()
+        done = run_cli("refresh", "ecb", "--refresh-timeout", "1", home=served.home.path)
+        assert done.returncode == 6, done.stderr
+        assert str(os.getpid()) in done.stderr
+        assert time.monotonic() - began < 40
+    assert run_cli("refresh", "ecb", home=served.home.path).returncode == 0
+
+
 def test_a_server_error_keeps_the_old_price_and_lets_it_age(served: Any) -> None:
     load(served, "scaleway", "ecb")
     before = l4(served.home)

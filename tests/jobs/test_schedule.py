@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -161,3 +163,56 @@ def test_metrics_are_prometheus_text_on_loopback_only(served: Any) -> None:
             name, _, value = line.rpartition(" ")
             float(value)
             assert name.partition("{")[0] in named
+
+
+def test_a_job_that_does_not_end_is_left_behind(served: Any) -> None:
+    """Whatever a job does, the process is gone soon after its last deadline, and what was published stays."""
+    served.provider("ecb", "nebius")
+    refresh(served.home, ["ecb"], timeout_s=20)
+    script = (
+        "import sys, time, jobs.schedule as s\n"
+        "s.STOP_SECONDS, s.LEAVE_SECONDS = 1.0, 3.0\n"
+        "def stuck(*a, **k):\n"
+        '    print(\'{"event": "stuck"}\', file=sys.stderr, flush=True)\n'
+        "    time.sleep(120)\n"
+        "s.refresh = stuck\n"
+        "from interfaces.cli import main\n"
+        "sys.argv = ['gpubazaar', 'schedule', 'nebius', '--log-format', 'json']\n"
+        "main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ),
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    with process:
+        lines_until(process, "stuck")
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert process.wait(timeout=15) == 1
+        assert time.monotonic() - began < 8
+        process.communicate()
+    with reading(served.home) as catalog:
+        assert catalog.rows("SELECT outcome FROM v_provider_health WHERE provider = 'ecb'")[0]["outcome"] == "ok"
+
+
+def test_a_job_that_overlaps_itself_runs_once_and_is_counted(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    served.provider("ecb")
+    report = refresh(served.home, ["ecb"], timeout_s=20)
+    calls: list[float] = []
+
+    def slow(*_: Any, **__: Any) -> Any:
+        calls.append(time.monotonic())
+        time.sleep(2.4)
+        return report
+
+    monkeypatch.setattr("jobs.schedule.refresh", slow)
+    monkeypatch.setattr("jobs.schedule.jitter_s", lambda cadence_s: 0)
+    monkeypatch.setattr("jobs.schedule.OVERDUE_SPREAD_S", 0.0)
+    ecb = collector("ecb")
+    monkeypatch.setattr(type(ecb), "cadence_s", 1)
+    scheduler = Scheduler(served.home, [ecb])
+    threading.Timer(4.0, scheduler.stop.set).start()
+    assert scheduler.run() is True
+    assert 1 <= len(calls) <= 3
+    assert all(b - a >= 2.3 for a, b in itertools.pairwise(calls))
+    assert 'gpubazaar_scheduler_events_total{provider="ecb",event="overlap"}' in scheduler.metrics_text()
