@@ -76,6 +76,7 @@ TEMPLATES: Mapping[str, str] = {
     # warnings
     "availability_unknown": "availability is not published",
     "availability_limited": "limited stock",
+    "community_host": "the machine belongs to a third party, not to the provider",
     "price_old": "price of {age_days} days ago ({freshness})",
     "price_aging": "price of {age_h} h ago",
     "price_not_live": "{provenance} price",

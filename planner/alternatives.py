@@ -14,7 +14,7 @@ from planner.plan_remedies import smaller_formats
 from planner.plan_serving import ServingPlanner
 from planner.policy import DAYS_PER_MONTH
 from planner.ranking import Plan
-from planner.reasons import reason
+from planner.reasons import Reason, reason
 from planner.rejections import RuledOut
 from planner.request import RequestError
 
@@ -186,7 +186,7 @@ def _commitment(desk: Desk, found: Candidates, planner: WorkloadPlanner, best: P
                        *break_even(plan, best))  # fmt: skip
 
 
-def break_even(plan: Plan, on_demand: Plan | None) -> list[dict[str, object]]:
+def break_even(plan: Plan, on_demand: Plan | None) -> list[Reason]:
     """Months of use after which a whole commitment costs less than renting on demand: term cost / monthly cost."""
     if on_demand is None or plan.hours is not None or not plan.offer["commitment_days"] or on_demand.total <= 0:
         return []

@@ -7,7 +7,7 @@ from typing import Any
 
 from catalog.queries import offer_shapes, provider_health, surcharges
 from catalog.reader import Catalog
-from planner.alternatives import alternatives
+from planner.alternatives import alternatives, break_even
 from planner.candidates import Candidates, Shape, collect
 from planner.cost_extras import surcharge_table
 from planner.desk import Ask, Desk
@@ -67,7 +67,7 @@ def make_plan(catalog: Catalog, ask: Ask, planner: WorkloadPlanner | None = None
     desk = Desk(catalog, ask, surcharge_table(surcharges(catalog)))
     desk.fetch([*allowed, *aside])
     ruled_out = RuledOut()
-    ranked = _frontier(desk.ranked(planner, allowed, ruled_out))
+    ranked = _frontier(_with_break_even(desk.ranked(planner, allowed, ruled_out)))
     others = desk.ranked(planner, aside, RuledOut())
     workload = ask.request.workload
     shown = ranked[: ask.limit]
@@ -132,6 +132,22 @@ def _policy_echo(policy: Policy, plans: list[Plan]) -> dict[str, Any]:
     if echo["storage_gb"] is None and plans:
         echo["storage_gb"] = plans[0].option.disk_gb
     return echo
+
+
+def _with_break_even(plans: list[Plan]) -> list[Plan]:
+    """Say of every reservation after how many months it costs less than the same GPU on demand, or the best of all."""
+    on_demand = [p for p in plans if p.offer["purchase_option"] == "on_demand"]
+    if not on_demand or len(on_demand) == len(plans):
+        return plans
+    by_gpu: dict[tuple[str, str], Plan] = {}
+    for plan in on_demand:
+        by_gpu.setdefault((plan.offer["provider"], plan.option.shape.gpu), plan)
+    return [
+        p.because(*break_even(p, by_gpu.get((p.offer["provider"], p.option.shape.gpu), on_demand[0])))
+        if p.offer["purchase_option"] == "reserved"
+        else p
+        for p in plans
+    ]
 
 
 def _frontier(plans: list[Plan]) -> list[Plan]:

@@ -37,5 +37,7 @@ def offer_warnings(row: Mapping[str, Any]) -> list[Reason]:
         found.append(reason("price_not_live", provenance=row["provenance"]))
     if row["gpu_ambiguous"]:
         found.append(reason("gpu_ambiguous", candidates=list(row["gpu_candidates"] or [])))
+    if row["tenancy"] == "community":
+        found.append(reason("community_host"))
     found += [reason(f"flag_{flag}") for flag in row["flags"] or []]
     return found

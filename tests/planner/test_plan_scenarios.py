@@ -170,6 +170,10 @@ def test_reserved_against_on_demand(recorded):
     assert full["rows"][0]["purchase_option"] == "reserved"
     # 26,784 USD a year = 3.057534247 an hour, billed for all 730 hours whatever the use; an address at 0.005 an hour
     assert cents(full["rows"][0]["cost_compute_usd"]) == Decimal("2235.65")
+    # twelve months at 2,235.65 are paid after 9.99 months at 2,684.94 on demand
+    even = value_of(full["rows"][0], "commitment_break_even")
+    assert (even["months"], even["term_months"], even["wins"]) == (pytest.approx(9.99, abs=0.01), 12.0, True)
+    assert value_of(find(half, purchase_option="reserved"), "commitment_break_even")["wins"] is False
     assert half["rows"][0]["purchase_option"] == "on_demand"
     assert (
         cents(half["rows"][0]["cost_compute_usd"])
