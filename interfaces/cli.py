@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import logging
 import os
 import pkgutil
 import sys
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import click
-import platformdirs
 
 import interfaces
-from catalog.errors import ConfigurationError, GpuBazaarError, nearest
+from catalog.errors import GpuBazaarError, nearest
 from interfaces import exits
+from interfaces.settings import ENVIRONMENT, apply_settings, read_config
 
 _PREFIX = "cmd_"
 
@@ -36,6 +36,7 @@ class Verbs(click.Group):
             return None
         command = importlib.import_module(f"interfaces.{_PREFIX}{cmd_name}").command
         assert isinstance(command, click.Command)
+        apply_settings(command, (cmd_name,), ctx.default_map)
         return command
 
     def resolve_command(
@@ -52,7 +53,7 @@ class Verbs(click.Group):
 @click.command(
     cls=Verbs,
     context_settings={
-        "auto_envvar_prefix": "GPUBAZAAR",
+        "auto_envvar_prefix": ENVIRONMENT,
         "help_option_names": ["-h", "--help"],
         "max_content_width": 110,
     },
@@ -73,29 +74,20 @@ def cli(ctx: click.Context, home: Path | None, verbose: bool) -> None:
     """
     ctx.ensure_object(dict)
     ctx.obj["home"] = home
+    if os.environ.get("GPUBAZAAR_FETCH_MAP"):
+        from collectors.http_targets import fetch_map_from
+
+        fetch_map_from(os.environ["GPUBAZAAR_FETCH_MAP"])  # a slip there is a usage error, not a failed provider
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, stream=sys.stderr, format="%(message)s")
-
-
-def config_file() -> Path:
-    """Where defaults are read from."""
-    return Path(platformdirs.user_config_dir("gpubazaar", appauthor=False)) / "config.toml"
-
-
-def _defaults() -> dict[str, Any]:
-    path = config_file()
-    if not path.is_file():
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise ConfigurationError(f"cannot read {path}: {problem}") from problem
 
 
 def main() -> None:
     """Entry point of the `gpubazaar` command."""
     verb = next((a for a in sys.argv[1:] if not a.startswith("-")), "")
+    _usable_streams()
     try:
-        status = cli.main(prog_name="gpubazaar", standalone_mode=False, default_map=_defaults())
+        defaults = read_config(cli.list_commands(click.Context(cli)), [p.name for p in cli.params if p.name])
+        status = cli.main(prog_name="gpubazaar", standalone_mode=False, default_map=defaults)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else exits.OK)
     except click.exceptions.Exit as leaving:
@@ -111,5 +103,25 @@ def main() -> None:
         sys.exit(exits.code_of(problem, verb))
     except BrokenPipeError:
         # The reader (head, less) has gone: nothing is wrong, and nothing more can be said on stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nowhere()
         sys.exit(exits.OK)
+    except OSError as problem:
+        if problem.errno != errno.ENOSPC:
+            raise
+        _to_nowhere()
+        click.echo("gpubazaar: no space left on the device that holds the output or the catalog", err=True)
+        sys.exit(exits.UNEXPECTED)
+
+
+def _usable_streams() -> None:
+    """Output that is closed goes nowhere, and one whose encoding lacks a character shows that it does."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _to_nowhere() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

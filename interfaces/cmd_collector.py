@@ -17,7 +17,7 @@ from catalog.queries import exchange_rates, stored_offers
 from catalog.reader import reading
 from catalog.types import Document, OfferRow, Rejection, Surcharge
 from interfaces import exits
-from interfaces.options import format_option, home_of
+from interfaces.options import Seconds, format_option, home_of
 from interfaces.render import dumps, note, print_rows
 
 TABLE_COLUMNS = ("instance_type", "region", "gpu", "gpu_count", "gpu_memory_gb", "purchase_option", "commitment_days",
@@ -98,7 +98,7 @@ def _first_fixture(folder: Path, name: str, url: str) -> Path | None:
 @command.command("check")
 @click.argument("providers", nargs=-1, metavar="[PROVIDER]...")
 @click.option("--all", "everything", is_flag=True, help="Every provider.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(1, 3600), default=60.0, show_default=True)
+@click.option("--timeout", "timeout_s", type=Seconds(1, 3600), default=60.0, show_default=True)
 @format_option()
 @click.pass_context
 def check(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from catalog.errors import ConfigurationError
+from interfaces.options import Seconds
 from interfaces.render import note
 
 
@@ -15,7 +16,7 @@ from interfaces.render import note
 @click.argument("provider")
 @click.option("--to", "target", type=click.Path(path_type=Path, file_okay=False),
               help="Folder to write to (default: the checkout's fixtures/PROVIDER).")  # fmt: skip
-@click.option("--timeout", "timeout_s", type=click.FloatRange(1, 3600), default=120.0, show_default=True)
+@click.option("--timeout", "timeout_s", type=Seconds(1, 3600), default=120.0, show_default=True)
 def command(provider: str, target: Path | None, timeout_s: float) -> None:
     """Fetch PROVIDER's documents and write each with a sidecar, headers by allow-list and secrets scrubbed."""
     from collectors.fixtures import fixture_root

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from interfaces import exits
-from interfaces.options import format_option, home_of
+from interfaces.options import Seconds, format_option, home_of
 from interfaces.progress import Progress
 from interfaces.render import note, print_rows
 
@@ -23,7 +23,7 @@ COLUMNS = ("provider", "outcome", "row_count", "changed_count", "rejected_count"
 @click.option("--from-fixtures", is_flag=True, help="Load the recorded documents instead of the network.")
 @click.option("--replace-live", is_flag=True, help="With --from-fixtures: replace a home that holds live data.")
 @click.option("--replace-recorded", is_flag=True, help="Replace a home that holds recorded data with live data.")
-@click.option("--refresh-timeout", "--timeout", "timeout_s", type=click.FloatRange(1, 86_400), default=60.0,
+@click.option("--refresh-timeout", "--timeout", "timeout_s", type=Seconds(1, 86_400), default=60.0,
               show_default=True, help="Seconds for fetching all of them.")  # fmt: skip
 @click.option("--accept", "run_id", metavar="RUN_ID",
               help="Publish the rows of PROVIDER's held run after a look at them (`status PROVIDER`).")  # fmt: skip

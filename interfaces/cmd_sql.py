@@ -11,7 +11,7 @@ from catalog.errors import ConfigurationError
 from catalog.history_months import attach_history, reaches_back
 from catalog.reader import reading
 from catalog.sandbox import run
-from interfaces.options import format_option, home_of
+from interfaces.options import Seconds, format_option, home_of
 from interfaces.render import note, notes, print_rows
 
 
@@ -20,7 +20,7 @@ from interfaces.render import note, notes, print_rows
 @click.option("--describe", "described", metavar="VIEW", is_flag=False, flag_value="",
               help="Show a view's columns with their meaning; without VIEW the list of views.")  # fmt: skip
 @format_option()
-@click.option("--timeout", "timeout_s", type=click.FloatRange(0.1, 3600), default=30.0, show_default=True,
+@click.option("--timeout", "timeout_s", type=Seconds(0.1, 3600), default=30.0, show_default=True,
               help="Seconds after which the query is stopped.")  # fmt: skip
 @click.option("--limit", type=click.IntRange(1, 10_000_000), default=100_000, show_default=True, help="Rows at most.")
 @click.pass_context

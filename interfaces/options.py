@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,17 @@ _FILTER_HELP = {
     "max_price_usd_gpu_hour": "Highest price per GPU and hour, US dollars.",
     "freshness": "fresh, aging, stale or expired.",
 }
+
+
+class Seconds(click.FloatRange):
+    """A finite number of seconds within a range; NaN is in no range, though no comparison says so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number, or a usage error."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return number
 
 
 def home_of(ctx: click.Context) -> Home:
