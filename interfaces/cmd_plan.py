@@ -6,11 +6,9 @@ from typing import Any
 
 import click
 
-from catalog.errors import CatalogMissing, GpuBazaarError
-from catalog.home import Home
-from catalog.queries import provider_health
 from catalog.reader import reading
 from interfaces import exits
+from interfaces.freshening import freshened
 from interfaces.model_source import HubModels
 from interfaces.options import (
     Seconds,
@@ -108,7 +106,7 @@ def command(
         limit=max(shown, limit or 0, explain_rank or 0),
     )
     home = home_of(ctx)
-    warnings = refreshed(home, refresh_mode, refresh_timeout, ask.wanted.provider)
+    warnings = freshened(home, refresh_mode, refresh_timeout, ask.wanted.provider)
     with reading(home) as catalog:
         check_names(catalog, filters)
         result = plan_in_tiers(catalog, ask)
@@ -129,58 +127,3 @@ def _explain(result: Any, rank: int, form: str) -> None:
         return
     for text in explain_plan(result.plans[rank - 1], result.answer):
         click.echo(text, err=form != "table")
-
-
-def refreshed(home: Home, mode: str, timeout_s: float, providers: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Fetch what is past its age before planning; whatever goes wrong, the last good rows stay and a warning says so.
-
-    Args:
-        home: the data folder.
-        mode: auto, never or always.
-        timeout_s: bound of the whole refresh.
-        providers: only these, where a filter names them.
-    """
-    if mode == "never":
-        return []
-    try:
-        with reading(home) as catalog:
-            kind = catalog.mode()
-            due = _due(catalog.rows("SELECT * FROM v_provider_health"), mode, providers)
-            if providers:
-                provider_health(catalog, providers)
-    except CatalogMissing:
-        kind, due = "live", list(providers)
-        if mode == "auto":
-            return []
-    if kind == "recorded":
-        if mode == "always" or due:
-            return [{"code": "recorded_home_not_refreshed", "values": {}}]
-        return []
-    if not due and mode == "auto":
-        return []
-    return _refresh(home, due, timeout_s)
-
-
-def _due(health: list[dict[str, Any]], mode: str, providers: tuple[str, ...]) -> list[str]:
-    """Providers that may be fetched on demand and are past their age, or all of them for `always`."""
-    return [
-        row["provider"]
-        for row in health
-        if row["on_demand"]
-        and (not providers or row["provider"] in providers or row["kind"] == "rates")
-        and (mode == "always" or row["freshness"] != "fresh")
-    ]
-
-
-def _refresh(home: Home, due: list[str], timeout_s: float) -> list[dict[str, Any]]:
-    from jobs.refresh import refresh
-
-    try:
-        report = refresh(home, due, timeout_s=timeout_s)
-    except GpuBazaarError as problem:
-        return [{"code": "refresh_failed", "values": {"providers": due, "problem": str(problem)}}]
-    return [
-        {"code": f"refresh_{r.outcome}", "values": {"provider": r.provider, "problem": r.note}}
-        for r in report.results
-        if r.outcome in {"failed", "held", "partial"}
-    ]

@@ -179,6 +179,12 @@ def _warnings(catalog: Catalog, ask: Ask, ranked: list[Plan], found: Candidates)
     kinds = sorted({p.offer["provenance"] for p in ranked} - {"live"})
     if kinds:
         warnings.append(reason("prices_not_live", provenance=kinds))
+    present = {p.offer["via"] or p.offer["provider"] for p in ranked}
+    warnings += [
+        reason("provider_trouble", provider=row["provider"], outcome=row["outcome"], note=row["note"])
+        for row in provider_health(catalog)
+        if row["outcome"] in {"failed", "held"} and row["provider"] in present
+    ]
     if ranked and not ranked[0].option.meets:
         warnings.append(slow_reason(ranked[0].option, ask.policy) | {"code": "default_service_level_missed"})
     if found.sold_out:

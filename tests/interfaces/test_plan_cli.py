@@ -232,6 +232,13 @@ def test_a_failing_source_leaves_the_last_good_price_with_a_warning(run_cli, tmp
     assert [(r["instance_type"], r["freshness"]) for r in answer["rows"]] == [("L4-OLD", "aging")]
     assert "refresh_failed" in [w["code"] for w in answer["warnings"]]
     assert answer["providers"][0]["outcome"] == "failed"
+    assert "provider_trouble" in [w["code"] for w in answer["warnings"]]
+    # it is not asked again at once: the second answer comes without a refresh, and still says what is wrong
+    again = run_cli("plan", "serve", *LLAMA, "--weights", "awq", "--provider", "scaleway", "--format", "json",
+                    home=home, GPUBAZAAR_FETCH_MAP="https://api.scaleway.com=http://127.0.0.1:9")  # fmt: skip
+    codes = [w["code"] for w in json.loads(again.stdout)["warnings"]]
+    assert "provider_trouble" in codes
+    assert "refresh_failed" not in codes
 
 
 def test_prices_past_their_age_are_fetched_first(run_cli, tmp_path, local_server):
