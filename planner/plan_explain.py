@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from planner.candidates import Shape
 from planner.cost_lines import CostLine
+from planner.explain import explain_lines
 from planner.ranking import Plan
+from planner.request import MEDIA, SERVING, parse_request
 
 _HOUR_S = 3600
 _DAY_S = 86_400
@@ -19,7 +23,8 @@ def explain_plan(plan: Plan, answer: Mapping[str, Any]) -> list[str]:
         plan: the plan.
         answer: the whole answer, for its policy.
     """
-    return [*_head(plan), *_memory(plan), *_speed(plan), *_cost(plan), *_policy(answer["policy"])]
+    details = _details(plan, answer["workload"])
+    return [*_head(plan), *_memory(plan), *details, *_speed(plan), *_cost(plan), *_policy(answer["policy"])]
 
 
 def _head(plan: Plan) -> Iterator[str]:
@@ -42,6 +47,26 @@ def _memory(plan: Plan) -> Iterator[str]:
             yield f"  {value:10.2f}  {name.removesuffix('_gib').replace('_', ' ')}"
     room = memory["usable_gib"] - memory["required_gib"]
     yield f"  {memory['required_gib']:10.2f}  required, of {memory['usable_gib']:.2f} usable: {room:.2f} to spare"
+
+
+def _details(plan: Plan, workload: Mapping[str, Any]) -> list[str]:
+    """The fit model's own arithmetic for one copy; a slice or an open GPU name has none of its own."""
+    option, shape = plan.option, plan.option.shape
+    if shape.fraction < 1 or len(shape.candidates) > 1 or workload["workload"] in MEDIA:
+        return []
+    gpus = option.tp * option.pp
+    changes: dict[str, Any] = {"gpu": shape.candidates[0], "interconnect": shape.interconnect if gpus > 1 else None}
+    if workload["workload"] in SERVING:
+        nodes = -(-gpus // shape.node_gpus)
+        changes |= {"tp": option.tp, "pp": option.pp, "gpus": None, "nodes": nodes, "concurrency": option.users}
+    else:
+        total = int((option.speed or {}).get("gpus", 1))
+        changes |= {"gpus": total, "nodes": -(-total // shape.node_gpus), "interconnect": _word(shape)}
+    return explain_lines(replace(parse_request(workload), **changes))
+
+
+def _word(shape: Shape) -> str | None:
+    return "pcie" if shape.link == "pcie" else "nvlink" if shape.link else None
 
 
 def _speed(plan: Plan) -> Iterator[str]:
