@@ -121,6 +121,10 @@ def _objective(value: Any) -> str:
     return str(value)
 
 
+# A slip of the keyboard: costs are sums of decimals with six places, and no plan is this large.
+_LARGEST = 10**9
+
+
 def _number(key: str, value: Any) -> float | int:
     try:
         number = float(value)
@@ -132,6 +136,8 @@ def _number(key: str, value: Any) -> float | int:
         raise RequestError("bad_value", f"{key} must be above zero, got {value!r}")
     if key == "hours_per_day" and number > HOURS_PER_DAY:
         raise RequestError("bad_value", f"hours_per_day is at most 24, got {value!r}")
+    if number > _LARGEST:
+        raise RequestError("bad_value", f"{key} is at most {_LARGEST:,}, got {value!r}")
     if key == "batch_share" and number >= 1:
         raise RequestError("bad_value", f"batch_share is a share from 0 to below 1, got {value!r}")
     if key in _WHOLE:

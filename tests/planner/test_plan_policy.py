@@ -325,6 +325,7 @@ def test_replicas_follow_the_request_rate(shop):
         ({"objective": "speed"}, "speed"),
         ({"requests_s": -1}, "requests_s"),
         ({"hours_per_day": 25}, "hours_per_day"),
+        ({"egress_gb": "1e99"}, "egress_gb is at most"),
         ({"batch_share": 1}, "batch_share"),
         ({"max_commitment_days": 1.5}, "max_commitment_days"),
         ({"budget_usd": "lots"}, "budget_usd"),
