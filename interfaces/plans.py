@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -102,19 +103,18 @@ def _lines(
     told: tuple[str, ...] | None = _TOLD,
 ) -> list[dict[str, Any]]:
     """Rows as a person reads them; an offer that stands in several regions is one line, at its best place."""
-    elsewhere: dict[tuple[Any, ...], int] = {}
-    for row in rows:
-        elsewhere[_same_offer(row)] = elsewhere.get(_same_offer(row), -1) + 1
+    keys = _offer_keys(rows)
+    elsewhere = Counter(keys)
     shown: list[dict[str, Any]] = []
-    for row in rows:
-        more = elsewhere.pop(_same_offer(row), None) if told is not None else 0
+    for key, row in zip(keys, rows, strict=True):
+        more = elsewhere.pop(key, None) if told is not None else 1
         if more is None or (limit is not None and len(shown) >= limit):
             continue
         shown.append(
             {
                 "rank": row["rank"],
                 "provider": row["provider"] + (f" via {row['via']}" if row["via"] else ""),
-                "offer": _offer(row, lang, more),
+                "offer": _offer(row, lang, more - 1),
                 "gpus": f"{row['plan_gpus']} x {row['gpu']}" + (f", tp {row['tp']}" if row["tp"] > 1 else ""),
                 "verdict": _verdict(row, lang),
                 "speed": _speed(row, lang),
@@ -127,9 +127,16 @@ def _lines(
     return shown
 
 
-def _same_offer(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def _offer_keys(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """Equal keys for one offer in several regions. Twice in one region means two offers: another kind of tenancy."""
     names = ("provider", "via", "instance_type", "purchase_option", "commitment_days", "tp", "pp")
-    return tuple(row[name] for name in names)
+    seen: Counter[tuple[Any, ...]] = Counter()
+    keys: list[tuple[Any, ...]] = []
+    for row in rows:
+        offer = tuple(row[name] for name in names)
+        keys.append((*offer, seen[(*offer, row["region"])]))
+        seen[(*offer, row["region"])] += 1
+    return keys
 
 
 def _verdict(row: Mapping[str, Any], lang: str) -> str:
