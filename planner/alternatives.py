@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from catalog.queries import offer_shapes
+from catalog.plan_queries import offer_shapes
 from planner.candidates import Candidates, Shape, collect, shape_of
 from planner.desk import Desk
 from planner.options import WorkloadPlanner

@@ -91,7 +91,7 @@ def collect(rows: Iterable[Mapping[str, Any]], policy: Policy) -> Candidates:
     """Sort the catalog's shapes into those that may be ranked and those that may not.
 
     Args:
-        rows: what `catalog.queries.offer_shapes` returned.
+        rows: what `catalog.plan_queries.offer_shapes` returned.
         policy: which purchase options, commitments and ages are allowed.
     """
     found = Candidates()

@@ -51,7 +51,7 @@ def price(offer: Mapping[str, Any], usage: Usage, table: Surcharges) -> Priced:
     """Price one offer.
 
     Args:
-        offer: a row of `catalog.queries.offers_of_shapes`.
+        offer: a row of `catalog.plan_queries.offers_of_shapes`.
         usage: what is used of it.
         table: the catalog's surcharges.
     """

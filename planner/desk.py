@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catalog.filters import OfferFilter
-from catalog.queries import offers_of_shapes
+from catalog.plan_queries import offers_of_shapes
 from catalog.reader import Catalog
 from planner.candidates import exclusion
 from planner.cost import Usage, price

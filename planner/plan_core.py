@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from catalog.queries import offer_shapes, provider_health, surcharges
+from catalog.plan_queries import offer_shapes
+from catalog.queries import provider_health, surcharges
 from catalog.reader import Catalog
 from planner.alternatives import alternatives, break_even
 from planner.candidates import Candidates, Shape, collect
