@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.attention import CacheGroup
-from planner.model_layers import expert_count, layer_kinds, mamba_shape, moe_layers, separate_feed_forward, whole
+from planner.model_layers import (
+    expert_count,
+    is_state_space,
+    layer_kinds,
+    mamba_shape,
+    moe_layers,
+    separate_feed_forward,
+    whole,
+)
 
 BILLION = 1_000_000_000
 _UNGATED = frozenset({"gelu_new", "gelu_fast", "relu", "relu2", "relu_squared"})
@@ -174,7 +182,7 @@ def _mlp_layers(config: Mapping[str, Any], layers: int) -> int:
         return pattern[:layers].count("-") + pattern[:layers].count("E")
     if separate_feed_forward(config):
         return layer_kinds(config)["none"]
-    return layers
+    return 0 if is_state_space(config) else layers
 
 
 def _attention_parameters(
@@ -200,7 +208,20 @@ def _attention_parameters(
         elif group.kind == "sliding":
             divided += group.layers * _low_rank_attention(config, hidden, heads, head_dim)
             replicated += group.layers * hidden * head_dim
+    borrowing = _borrowing_layers(config, groups)
+    divided += 2 * borrowing * hidden * heads * head_dim
+    if config.get("cross_attention_layers"):
+        kv += 2 * borrowing * hidden * whole(config, "num_key_value_heads", default=heads) * head_dim
     return divided, kv, replicated
+
+
+def _borrowing_layers(config: Mapping[str, Any], groups: tuple[CacheGroup, ...]) -> int:
+    """Layers that attend to a cache that is not their own, and so have query and output projections only."""
+    if not (config.get("num_kv_shared_layers") or config.get("use_cla") or config.get("cross_attention_layers")):
+        return 0
+    kinds = layer_kinds(config)
+    attending = kinds["full_attention"] + kinds["sliding_attention"] + kinds["chunked_attention"]
+    return max(0, attending - sum(g.layers for g in groups if g.kind in {"full", "sliding", "chunked"}))
 
 
 def _low_rank_attention(config: Mapping[str, Any], hidden: int, heads: int, head_dim: int) -> float:
@@ -223,6 +244,9 @@ def _state_parameters(config: Mapping[str, Any], hidden: int, heads: int, head_d
         total += kinds["linear_attention"] * hidden * (width + value_heads * value_dim)
     if kinds["mamba"]:
         inner, state, _, groups = mamba_shape(config)
+        if not groups and state > 1:
+            # Mamba-1 makes its step size and B, C from the input: ranks of hidden / 16 and 2 x state.
+            total += kinds["mamba"] * inner * (2 * (hidden // 16) + 3 * state)
         total += kinds["mamba"] * (hidden * (2 * inner + 2 * groups * state) + inner * hidden)
     return total
 
@@ -235,12 +259,14 @@ def has_tower(raw: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
 def dense_width(config: Mapping[str, Any], hidden: int) -> int:
     """Width of a dense feed-forward layer; four times the hidden size where nothing is stated."""
     stated = whole(config, "intermediate_size_mlp", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
-    return stated or (0 if expert_count(config) else 4 * hidden)
+    return stated or (0 if expert_count(config) else int(float(config.get("expansion_ratio") or 4) * hidden))
 
 
 def expert_width(config: Mapping[str, Any]) -> int:
     """Width of one routed expert."""
-    return whole(config, "moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size", "ffn_dim")
+    return whole(
+        config, "moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size", "ffn_dim", "ffn_hidden_size"
+    )
 
 
 def shared_width(config: Mapping[str, Any]) -> int:

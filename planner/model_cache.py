@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.attention import CacheGroup, compressed, grouped, latent, linear_state, mamba_state, merge
+from planner.config_names import heads_by_layer
 from planner.model_layers import Config, layer_count, layer_kinds, mamba_shape, whole
 
 
@@ -26,8 +27,11 @@ def cache_groups(config: Config, heads: int, kv_heads: int, head_dim: int) -> tu
     blocks = config.get("block_configs")
     if isinstance(blocks, list):
         return _searched_blocks(blocks, heads, head_dim)
-    kinds = layer_kinds(config)
-    _drop_shared(config, kinds, layers)
+    by_layer = heads_by_layer(config)
+    if by_layer:
+        value_dim = whole(config, "v_head_dim", "value_head_dim", default=head_dim)
+        return merge(grouped("full", 1, own, head_dim, value_dim) for own in by_layer[:layers] if own)
+    kinds = caching_kinds(config)
     groups: list[CacheGroup] = []
     rank = whole(config, "kv_lora_rank")
     if rank:
@@ -40,16 +44,32 @@ def cache_groups(config: Config, heads: int, kv_heads: int, head_dim: int) -> tu
     return merge(groups)
 
 
-def _drop_shared(config: Config, kinds: Counter[str], layers: int) -> None:
-    """Layers that reuse the cache of an earlier layer keep none of their own."""
+def caching_kinds(config: Config) -> Counter[str]:
+    """Layers by kind that keep a cache of their own, less those that borrow or read something else.
+
+    The last `num_kv_shared_layers` reuse the cache of layers below them; cross-layer attention shares one among
+    `cla_share_factor` neighbours; `cross_attention_layers` read what an image left, not the text before.
+    """
+    layers = layer_count(config)
     shared = whole(config, "num_kv_shared_layers")
+    if 0 < shared < layers:
+        if isinstance(config.get("layer_types"), str):
+            return _scaled(layer_kinds(config), (layers - shared) / layers)
+        return layer_kinds(config, layers - shared)
+    kinds = layer_kinds(config)
     factor = whole(config, "cla_share_factor") if config.get("use_cla") else 0
-    if shared <= 0 and factor <= 1:
-        return
-    kept = (layers - shared) / layers if shared > 0 else 1 / factor
-    for kind in ("full_attention", "sliding_attention", "chunked_attention"):
-        if kinds[kind]:
-            kinds[kind] = max(1, round(kinds[kind] * kept))
+    if factor > 1:
+        return _scaled(kinds, 1 / factor)
+    crossing = config.get("cross_attention_layers")
+    if isinstance(crossing, list):
+        kinds["full_attention"] = max(0, kinds["full_attention"] - len(crossing))
+    return kinds
+
+
+def _scaled(kinds: Counter[str], share: float) -> Counter[str]:
+    """The share of the attention layers of each kind, at least one of each."""
+    attending = ("full_attention", "sliding_attention", "chunked_attention")
+    return Counter({k: max(1, round(n * share)) if n and k in attending else n for k, n in kinds.items()})
 
 
 def _global_group(config: Config, layers: int, kv_heads: int, head_dim: int) -> CacheGroup:

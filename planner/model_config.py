@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.attention import CacheGroup
-from planner.checkpoint_format import native_format, tagged_cache, unquantised_classes
+from planner.checkpoint_format import native_format, scale_group, tagged_cache, unquantised_classes
+from planner.config_names import heads_by_layer, longest_context, null_keys, plain_names
 from planner.model_budget import (
     BILLION,
     ParameterBudget,
@@ -23,7 +24,7 @@ from planner.model_layers import expert_count, layer_count, moe_layers, whole
 _MUST_BE_TEXT = frozenset({"model_type", "native_format", "gguf_type", "hidden_act"})
 _MUST_BE_NUMBERS = frozenset({"compress_ratios", "hybrid_layer_pattern", "attn_type_list"})
 _LARGEST = 1e16
-_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+_NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "llm_cfg", "thinker_config")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +35,10 @@ class ModelSpec:
     summed width of the shared experts of a layer. `layers` counts all blocks, `attention_layers` those that attend.
     `native_format` is the checkpoint's own weight format and `kv_cache_format` the cache format it is tagged with;
     `unquantised` names tensor classes that its quantised builds keep in 16 bit. `weight_bytes` is the true size of the
-    checkpoint where it is known. `attended` lists, for the layers of each cache group, their summed query and value
-    width (layers x heads x (query + value) / 2) and how many tokens they attend at most (None: all before).
+    checkpoint where it is known; `scale_group` how many of its weights share a scale where it is stated (0: no blocks);
+    `quantised_intermediate` the padded feed-forward width of its published 4-bit builds (0: not padded). `attended`
+    lists, for the layers of each cache group, their summed query and value width (layers x heads x (query + value) / 2)
+    and how many tokens they attend at most (None: all before).
     """
 
     model_id: str
@@ -68,12 +71,19 @@ class ModelSpec:
     gguf_type: str | None = None
     model_type: str = ""
     kv_cache_format: str | None = None
+    scale_group: int | None = None
+    quantised_intermediate: int = 0
     attended: tuple[tuple[int, int | None], ...] = ()
 
     @property
     def is_moe(self) -> bool:
         """Whether some layers route tokens to experts (or active parameters say so)."""
         return self.budget.experts > 0
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether the checkpoint itself holds fewer than 16 bits a weight."""
+        return self.native_format not in {"bf16", "fp16", "fp32"}
 
     @property
     def expert_share(self) -> float:
@@ -98,12 +108,12 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
     Raises:
         ValueError: layers, hidden size or heads are missing, so nothing can be said.
     """
-    config = usable(flatten(raw))
+    config = plain_names(usable(flatten(raw)), null_keys(raw))
     layers = layer_count(config)
     hidden = whole(config, "hidden_size", "n_embd", "d_model", "dim")
     if layers <= 0 or hidden <= 0:
         return _by_size_alone(name, config)
-    heads = whole(config, "num_attention_heads", "n_head", "num_heads", "n_heads") or max(1, hidden // 128)
+    heads = _query_heads(config, hidden)
     kv_heads = _kv_heads(config, heads)
     latent_rank = whole(config, "kv_lora_rank")
     head_dim = whole(config, "head_dim", "kv_channels", "attention_head_dim") or max(1, hidden // heads)
@@ -143,11 +153,13 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         has_tower=has_tower(raw, config),
         native_format=native_format(config),
         unquantised=unquantised_classes(config),
-        max_context=whole(config, "max_position_embeddings", "n_positions", "seq_length") or None,
+        max_context=longest_context(config),
         weight_bytes=float(config["weight_bytes"]) if config.get("weight_bytes") else None,
         gguf_type=config.get("gguf_type"),
         model_type=str(config.get("model_type") or ""),
         kv_cache_format=tagged_cache(config),
+        scale_group=scale_group(config),
+        quantised_intermediate=whole(config, "quantised_intermediate_size"),
         attended=_attended(config, groups, heads),
     )
 
@@ -201,7 +213,18 @@ def _attended(
     return tuple(found)
 
 
+def _query_heads(config: Mapping[str, Any], hidden: int) -> int:
+    """Query heads of a layer; the widest layer's where every layer has its own."""
+    listed = config.get("num_query_heads")
+    if isinstance(listed, list) and listed and all(isinstance(n, int) and n > 0 for n in listed):
+        return int(max(listed))
+    return whole(config, "num_attention_heads", "n_head", "num_heads", "n_heads") or max(1, hidden // 128)
+
+
 def _kv_heads(config: Mapping[str, Any], heads: int) -> int:
+    listed = heads_by_layer(config)
+    if listed:
+        return max([1, *listed])
     if config.get("multi_query") and not config.get("new_decoder_architecture"):
         return 1
     return (

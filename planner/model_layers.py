@@ -57,14 +57,29 @@ def separate_feed_forward(config: Config) -> bool:
     return isinstance(listed, list) and any(kind in {"moe", "mlp"} for kind in listed)
 
 
-def layer_kinds(config: Config) -> Counter[str]:
-    """How many layers are of which kind: full, sliding or chunked attention, linear attention, mamba, conv, none."""
-    layers = layer_count(config)
-    for detect in (_listed, _pattern_string, _binary_pattern, _counted_hybrid, _periodic, _windowed):
+def layer_kinds(config: Config, first: int | None = None) -> Counter[str]:
+    """How many layers are of which kind: full, sliding or chunked attention, linear attention, mamba, conv, none.
+
+    Args:
+        config: flat text configuration.
+        first: count only so many layers from the bottom; None counts all.
+    """
+    layers = layer_count(config) if first is None else first
+    if is_state_space(config):
+        return Counter({"mamba": layers})
+    for detect in (_listed, _block_cycle, _pattern_string, _binary_pattern, _counted_hybrid, _periodic, _windowed):
         found = detect(config, layers)
         if found is not None:
             return found
+    if whole(config, "mamba_d_ssm"):
+        # Falcon-H1: attention heads and a state-space mixer side by side in every layer.
+        return Counter({"full_attention": layers, "mamba": layers})
     return Counter({"full_attention": layers})
+
+
+def is_state_space(config: Config) -> bool:
+    """Whether the model is Mamba alone: its configuration has a state and no attention heads."""
+    return whole(config, "state_size") > 0 and "num_attention_heads" not in config
 
 
 def _listed(config: Config, layers: int) -> Counter[str] | None:
@@ -79,7 +94,22 @@ def _listed(config: Config, layers: int) -> Counter[str] | None:
     return kinds
 
 
+def _block_cycle(config: Config, layers: int) -> Counter[str] | None:
+    """A short list of block kinds that repeats; its attention is local where a window is stated (RecurrentGemma)."""
+    cycle = config.get("block_types")
+    if not isinstance(cycle, list) or not cycle:
+        return None
+    kinds = Counter(_KIND_WORDS.get(str(cycle[i % len(cycle)]), "full_attention") for i in range(layers))
+    if whole(config, "sliding_window"):
+        kinds["sliding_attention"] += kinds.pop("full_attention", 0)
+    return kinds
+
+
 def _pattern_string(config: Config, layers: int) -> Counter[str] | None:
+    letters = config.get("sliding_window_pattern")
+    if isinstance(letters, str) and letters and set(letters) <= {"L", "G"} and whole(config, "sliding_window"):
+        words = {"L": "sliding_attention", "G": "full_attention"}
+        return Counter(words[letters[i % len(letters)]] for i in range(layers))
     pattern = config.get("hybrid_override_pattern")
     if not isinstance(pattern, str):
         return None
@@ -119,17 +149,20 @@ def _periodic(config: Config, layers: int) -> Counter[str] | None:
         offset = whole(config, "attn_layer_offset")
         full = sum(1 for i in range(layers) if i % every == offset)
         return Counter({"full_attention": full, "mamba": layers - full})
+    every = whole(config, "layer_group_size")
+    if every > 1:
+        # Ring-linear: the last layer of every group attends, and so does what is left over at the end.
+        full = layers // every + layers % every
+        return Counter({"full_attention": full, "linear_attention": layers - full})
     if whole(config, "attention_chunk_size"):
         return _chunked(config, layers)
     if not whole(config, "sliding_window"):
         return None
-    every = whole(config, "sliding_window_pattern", "_sliding_window_pattern")
-    if not every and config.get("model_type") in {"gemma3_text", "gemma3"}:
-        every = 6
-    if not every and config.get("model_type") == "gemma2":
-        every = 2
-    if not every and config.get("model_type") == "cohere2":
-        every = 4
+    every = whole(config, "global_attn_every_n_layers")
+    if every > 1:
+        full = -(-layers // every)
+        return Counter({"full_attention": full, "sliding_attention": layers - full})
+    every = whole(config, "_sliding_window_pattern", "sliding_window_pattern")
     if every > 1:
         return Counter({"full_attention": layers // every, "sliding_attention": layers - layers // every})
     return None
@@ -159,9 +192,12 @@ def _windowed(config: Config, layers: int) -> Counter[str] | None:
 def mamba_shape(config: Config) -> tuple[int, int, int, int]:
     """Inner width, state size, convolution length and groups of a Mamba layer."""
     hidden = whole(config, "hidden_size")
+    if whole(config, "lru_width"):
+        # A real-gated linear recurrent unit keeps one number a channel.
+        return whole(config, "lru_width"), 1, whole(config, "conv1d_width", default=4), 0
     heads = whole(config, "mamba_num_heads", "mamba_n_heads")
     inner = heads * whole(config, "mamba_head_dim", "mamba_d_head") if heads else 0
-    inner = inner or hidden * whole(config, "mamba_expand", "expand", default=2)
+    inner = whole(config, "mamba_d_ssm") or inner or hidden * whole(config, "mamba_expand", "expand", default=2)
     state = whole(config, "ssm_state_size", "mamba_d_state", "state_size", default=16)
     conv = whole(config, "conv_kernel", "mamba_d_conv", default=4)
     return inner, state, conv, whole(config, "n_groups", "mamba_n_groups") if heads else 0
@@ -186,8 +222,16 @@ def moe_layers(config: Config, layers: int) -> int:
     explicit = config.get("moe_layers")
     if isinstance(explicit, list) and explicit:
         return len(explicit)
-    first = whole(config, "first_k_dense_replace", "num_dense_layers")
-    step = max(1, whole(config, "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period", default=1))
+    numbered = config.get("moe_layers_enum")
+    if isinstance(numbered, str) and numbered:
+        return sum(1 for number in numbered.split(",") if number.strip().isdigit() and int(number) < layers)
+    every = whole(config, "expert_layer_period")
+    if every:
+        return sum(1 for i in range(layers) if i % every == whole(config, "expert_layer_offset"))
+    first = whole(config, "first_k_dense_replace", "num_dense_layers", "moe_layer_start_index")
+    last = whole(config, "moe_layer_end_index", default=layers - 1)
+    layers = min(layers, last + 1)
+    step = max(1, whole(config, "decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval", default=1))
     dense = config.get("mlp_only_layers")
     skipped = len(dense) if isinstance(dense, list) else 0
     return max(0, (layers - first) // step - skipped)

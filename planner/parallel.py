@@ -113,7 +113,8 @@ def _tensor_reasons(tp: int, spec: ModelSpec, group: int, ep: int) -> list[Reaso
         reasons.append(_split("heads", spec.heads, "tp", tp))
     grouped = {g.kv_heads for g in spec.cache if g.kind in {"full", "sliding", "chunked"} and g.kv_heads}
     reasons += [_split("kv_heads", heads, "tp", tp) for heads in sorted(grouped) if heads % tp and tp % heads]
-    widths = [("intermediate", spec.intermediate)] if spec.budget.dense_mlp else []
+    dense = (spec.quantised_intermediate if group > 1 else 0) or spec.intermediate
+    widths = [("intermediate", dense)] if spec.budget.dense_mlp else []
     if spec.moe_intermediate and ep == 1:
         widths.append(("moe_intermediate", spec.moe_intermediate))
     for name, width in widths:

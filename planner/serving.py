@@ -137,9 +137,16 @@ def shard_of(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: tuple[Any,
 def split_group(spec: ModelSpec, form: WeightFormat) -> int:
     """Weights that share a scale along the dimension that tensor parallelism cuts, 0 where any cut is allowed.
 
-    FP8 checkpoints of mixture-of-experts models have 128 x 128 blocks; dense ones one scale a tensor or channel.
-    MXFP4 kernels pad, so they do not bind.
+    A checkpoint in the format asked for states its own. Otherwise FP8 checkpoints of mixture-of-experts models have
+    128 x 128 blocks, dense ones one scale a tensor or channel. MXFP4 kernels pad, so they do not bind.
     """
+    stated = spec.scale_group
+    if (
+        stated is not None
+        and form.name != "mxfp4"
+        and form.name == (spec.native_format if spec.is_quantised else "fp8")
+    ):
+        return stated
     if form.name == "fp8":
         return _BLOCK_FP8 if spec.is_moe else 0
     return 0 if form.name == "mxfp4" else form.group

@@ -22,7 +22,7 @@ def test_every_listed_format_has_a_rule():
         assert 0 < form.body <= 4
         assert form.embedding >= form.body / 2
     with pytest.raises(UnknownFormat):
-        weight_format("int3")
+        weight_format("int7")
 
 
 @pytest.mark.parametrize(
