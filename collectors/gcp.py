@@ -215,6 +215,9 @@ def _add_page(rows: RowBuilder, document: Document, known: set[tuple[str, str, W
         if line.gpu_count != shape.gpu.count:
             rows.reject("gpu_count", "Components", line.gpu_count, sample=line.machine_type)
             continue
+        if line.gpu_label and shape.gpu.gpu not in resolve(line.gpu_label).gpu_candidates:
+            rows.reject("gpu_mismatch", "GPU", line.gpu_label, sample=f"{line.machine_type}: {shape.gpu.gpu}")
+            continue
         for way, text in line.cells:
             if (way == ON_DEMAND and not shape.sold_on_demand) or (shape.sku, PAGE_REGION, way) in known:
                 continue

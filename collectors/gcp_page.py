@@ -39,6 +39,7 @@ class MachineLine:
     """One machine type as the page shows it: `cells` are the texts of the ways it is sold in ("N/A" left out)."""
 
     machine_type: str
+    gpu_label: str
     gpu_count: int | None
     cells: tuple[tuple[Way, str], ...]
 
@@ -53,6 +54,7 @@ def machine_lines(document: Document) -> Iterator[MachineLine]:
     count = 0
     for table in tables:
         name, parts, ways = table.column("machine type"), table.column("components"), _ways(table)
+        gpu = table.column("gpu")
         if name is None or parts is None or ON_DEMAND not in ways.values():
             continue
         if not all(table.headers):
@@ -62,11 +64,12 @@ def machine_lines(document: Document) -> Iterator[MachineLine]:
                 continue
             count += 1
             if len(cells) != len(table.headers):
-                yield MachineLine(cells[name].split()[0], None, ())  # a cell too few or too many: no column is certain
+                yield MachineLine(cells[name].split()[0], "", None, ())  # cells do not match columns
             else:
                 found = _COUNT.search(cells[parts])
                 sold = tuple((way, cells[i]) for i, way in ways.items() if not _NOT_SOLD.fullmatch(cells[i]))
-                yield MachineLine(cells[name].split()[0], int(found.group(1)) if found else None, sold)
+                label = "" if gpu is None else cells[gpu]
+                yield MachineLine(cells[name].split()[0], label, int(found.group(1)) if found else None, sold)
     if not count:
         changed(document, "table with the columns Machine type, Components and Price")
 

@@ -226,7 +226,7 @@ def test_columns_are_found_by_their_words():
     for document in (renamed, unpriced):
         with pytest.raises(LayoutChanged, match="Machine type"):
             COLLECTOR.parse([document])
-    with pytest.raises(LayoutChanged, match="Machine type|no header"):
+    with pytest.raises(LayoutChanged, match=r"Machine type|no header"):
         COLLECTOR.parse([missing])
 
 
@@ -349,3 +349,12 @@ def test_the_recorded_page_reads_as_a_person_reads_it(recordings):
     }
     assert {k: prices[k] for k in by_hand} == {k: Decimal(v) for k, v in by_hand.items()}
     assert ("a2-ultragpu-8g", "reserved", 365) not in prices
+
+
+def test_a_machine_beside_another_gpu_than_its_own_is_rejected():
+    document = page()
+    swapped = dataclasses.replace(document, body=document.text().replace("Nvidia H200", "Nvidia B200").encode())
+    assert swapped.body != document.body
+    result = COLLECTOR.parse([swapped])
+    assert [(r.reason, r.value) for r in result.rejections] == [("gpu_mismatch", "Nvidia B200")]
+    assert not [r for r in result.rows if r.offer.instance_type == "a3-ultragpu-8g"]
