@@ -50,6 +50,8 @@ def command(
     with reading(home_of(ctx)) as catalog:
         _check_names(catalog, given_filters(filters))
         rows = offers(catalog, wanted, sort=sort, limit=limit)
+        if columns is None and any(r["via"] for r in rows):
+            shown = ("provider", "via", *shown[1:])
         shown = add_currency(catalog, rows, shown, currency)
         health = provider_health(catalog)
         warnings = [*catalog.warnings, *_warnings(health, rows)]
