@@ -97,10 +97,9 @@ def _curve(system: str, engine: str, eager: bool, gpus: int) -> tuple[float, ...
         best,
     )
     # An engine falls back to NCCL where its own kernel is slower, which it is for long messages.
-    return tuple(
-        math.log(min(own, ring)) if size > 262_144 else math.log(own)
-        for size, own, ring in zip(_SIZES, best, nccl, strict=True)
-    )
+    fastest = [min(own, ring) if size > 262_144 else own for size, own, ring in zip(_SIZES, best, nccl, strict=True)]
+    # A longer message is never faster: where a short one was measured slower, that was noise of the measurement.
+    return tuple(math.log(min(fastest[i:])) for i in range(len(fastest)))
 
 
 def allreduce_us(link: Link, engine: str, gpus: int, elements: float, *, eager: bool = False, nodes: int = 1) -> float:
