@@ -100,13 +100,13 @@ def _close(connection: Connection, home: Home, start: datetime, end: datetime) -
         connection.execute("DELETE FROM live.price_bases WHERE base_at = ?", [end])
         connection.execute(
             f"""INSERT INTO live.price_bases
-            SELECT ?, offer_no, max(changed_at), arg_max_null(price, changed_at), arg_max_null(price_exact, changed_at),
-                   arg_max_null(terms_no, changed_at), arg_max_null(state, changed_at) AS state
-            FROM (
-                SELECT {_COLUMNS} FROM live.price_bases WHERE base_at = ?
-                UNION ALL SELECT {_COLUMNS} FROM live.price_log WHERE changed_at >= ? AND changed_at < ?
-            ) GROUP BY offer_no HAVING state <> 4 ORDER BY offer_no""",
-            [end, start, start, end],
+            WITH entries AS NOT MATERIALIZED (
+                SELECT {_COLUMNS} FROM live.price_bases WHERE base_at = $2
+                UNION ALL SELECT {_COLUMNS} FROM live.price_log WHERE changed_at >= $2 AND changed_at < $1
+            ), newest AS MATERIALIZED (SELECT offer_no, max(changed_at) AS changed_at FROM entries GROUP BY offer_no)
+            SELECT $1, entries.* FROM entries JOIN newest USING (offer_no, changed_at) WHERE state <> 4
+            ORDER BY offer_no""",
+            [end, start],
         )
         connection.execute(
             "INSERT INTO live.history_months VALUES (?, ?, ?, ?, ?)", [month, start, end, rows, path.stat().st_size]

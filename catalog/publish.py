@@ -1,8 +1,14 @@
-"""Publishing: an immutable copy of the live catalog under a new name, then an atomic swap of the pointer to it."""
+"""Publishing: an immutable copy of the live catalog under a new name, then an atomic swap of the pointer to it.
+
+The copy is made byte for byte, while no connection has the live file open and the writer's lock keeps all others away:
+a tenth of a second, where writing the tables anew takes two. That is done only when much of the live file is unused;
+then the live file becomes a copy of the compact one.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +21,8 @@ from catalog.manifest import Manifest, file_of, read_manifest, sha256_of
 
 KEPT_SNAPSHOTS = 8
 KEPT_SECONDS = 600
+# The share of unused blocks from which the live file is written anew.
+COMPACT_ABOVE = 0.45
 
 
 def publish(connection: Connection, home: Home, now: datetime) -> Path:
@@ -36,12 +44,12 @@ def publish(connection: Connection, home: Home, now: datetime) -> Path:
     try:
         for leftover in home.snapshots.glob(f".{SNAPSHOT_PREFIX}*.tmp*"):
             leftover.unlink(missing_ok=True)
-        _copy(connection, working)
+        sequence, lineage = (live_file.meta(connection, key) or "" for key in ("sequence", "lineage"))
+        _copy(connection, home, working)
         sync(working)
         manifest = Manifest(
             path=final, published_at=now.isoformat(), byte_count=working.stat().st_size, sha256=sha256_of(working),
-            sequence=int(live_file.meta(connection, "sequence") or 0),
-            lineage=live_file.meta(connection, "lineage") or "", log_rows=log_rows, rows=rows,
+            sequence=int(sequence), lineage=lineage, log_rows=log_rows, rows=rows,
         )  # fmt: skip
         working.chmod(0o444)
         manifest.write()
@@ -59,12 +67,42 @@ def publish(connection: Connection, home: Home, now: datetime) -> Path:
     return final
 
 
-def _copy(connection: Connection, target: Path) -> None:
+def _copy(connection: Connection, home: Home, target: Path) -> None:
+    """Copy the checkpointed live file; it is detached meanwhile, because a plain open and close would drop its lock."""
+    if _unused_share(connection) > COMPACT_ABOVE:
+        _copy_compact(connection, home, target)
+        return
+    connection.execute("DETACH live")
+    try:
+        shutil.copyfile(home.live, target)
+    finally:
+        attach(connection, home.live, "live")
+
+
+def _unused_share(connection: Connection) -> float:
+    """The share of the live file's blocks that hold nothing."""
+    rows = rows_of(
+        connection, "SELECT total_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'live'"
+    )
+    return rows[0]["free_blocks"] / max(1, rows[0]["total_blocks"]) if rows else 0.0
+
+
+def _copy_compact(connection: Connection, home: Home, target: Path) -> None:
+    """Write the tables anew, and put a copy of the result in the live file's place."""
     attach(connection, target, "snapshot")
     try:
         connection.execute("COPY FROM DATABASE live TO snapshot")
     finally:
         connection.execute("DETACH snapshot")
+    working = home.path / ".live.tmp"
+    shutil.copyfile(target, working)
+    sync(working)
+    connection.execute("DETACH live")
+    try:
+        working.replace(home.live)
+        sync(home.path)
+    finally:
+        attach(connection, home.live, "live")
 
 
 def _drop(working: Path) -> None:
