@@ -173,6 +173,8 @@ def _print_notes(answer: Mapping[str, Any], lang: str, form: str) -> None:
         told = ", ".join(f"{label(code, lang)}: {n}" for code, n in counts.items())
         note(f"{say('left out', lang)}: {told}")
     nearest = answer["rejected"]["nearest"]
+    if not nearest and not answer["rows"]:
+        note(say("no offer is left; loosen a filter, or see `gpubazaar status` for what the catalog holds", lang))
     if nearest and not answer["rows"]:
         note(f"{say('nearest miss', lang)}: {nearest_words(nearest, lang)}")
 

@@ -55,6 +55,14 @@ def _cold_start(provider: str, tenancy: str, boot_time_s: float | None, weights_
     return ColdStart(boot_s, image_s, load_s, billed, source)
 
 
+def working_hours(deadline_h: float, weights_gb: float) -> float:
+    """Hours until a deadline that are left for work after the slowest usual start; at least half of them."""
+    start_s = float(rate("boot_bare_metal") + rate("image_gb") / rate("image_gb_s")) + weights_gb / float(
+        rate("load_gb_s")
+    )
+    return max(deadline_h / 2, deadline_h - start_s / 3600)
+
+
 def _boot_name(tenancy: str) -> str:
     if tenancy in {"serverless", "bare_metal"}:
         return f"boot_{tenancy}"

@@ -12,7 +12,7 @@ from planner.candidates import Shape
 from planner.cost import Usage
 from planner.cost_rates import rate
 from planner.cost_spot import restarted
-from planner.cost_start import cold_start
+from planner.cost_start import cold_start, working_hours
 from planner.media import MediaCandidate, candidate_media
 from planner.options import Option, Outcome
 from planner.plan_hardware import software_refusal
@@ -64,7 +64,9 @@ class MediaPlanner:
             return Outcome(refusal=reason("loosely_coupled", gpus=together, instance_gpus=shape.gpu_count))
         lanes = used // together
         hours = self.items * fit.seconds_per_item / lanes / 3600
-        instances = max(1, math.ceil(hours / self.policy.deadline_h)) if self.policy.deadline_h else 1
+        deadline = self.policy.deadline_h
+        left_h = working_hours(deadline, fit.required_gib * _GIB_TO_GB) if deadline else math.inf
+        instances = max(1, math.ceil(hours / left_h)) if math.isfinite(left_h) else 1
         hours /= instances
         return Outcome((self._option(shape, fit, lanes, instances, hours),))
 

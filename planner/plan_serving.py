@@ -10,6 +10,7 @@ from typing import Any
 from planner.candidates import Shape
 from planner.cost import Usage
 from planner.cost_rates import rate
+from planner.cost_start import working_hours
 from planner.options import Option, Outcome
 from planner.parallel import Layout
 from planner.plan_layouts import layouts, spans
@@ -81,7 +82,7 @@ class ServingPlanner:
         misses: list[Replica] = []
         for layout in self._layouts(ready, shape):
             replica = self._replica(ready, shape, layout)
-            if not replica.fits:
+            if not replica.fits or replica.fit.speed is None:
                 misses.append(replica)
                 continue
             option = self._option(shape, ready, replica)
@@ -188,7 +189,9 @@ class ServingPlanner:
         tokens = requests * ready.case.output_tokens
         rate_instance = (replica.output_tokens_s or 0.0) * per_instance
         hours_one = tokens / rate_instance / 3600 if rate_instance else math.inf
-        groups = 1 if not self.policy.deadline_h else max(1, math.ceil(hours_one / self.policy.deadline_h))
+        deadline = self.policy.deadline_h
+        left_h = working_hours(deadline, common["load_gb"]) if deadline else math.inf
+        groups = max(1, math.ceil(hours_one / left_h)) if math.isfinite(left_h) else 1
         return Option(
             instances=groups * instances_each,
             replicas=groups * per_instance,
@@ -224,8 +227,9 @@ class ServingPlanner:
             return Outcome(refusal=reason("link_not_asked", link=shape.link))
         closest = min(misses, key=lambda m: _missing(m.fit))
         blocking = [r for r in closest.fit.reasons if r["code"] not in _MEMORY_CODES]
-        chosen = blocking[0] if blocking else closest.fit.reasons[0]
-        short = None if blocking else _missing(closest.fit)
+        known = [*blocking, *closest.fit.reasons, reason("speed_unknown", gpu=shape.gpu)]
+        chosen = known[0]
+        short = _missing(closest.fit) if chosen["code"] in _MEMORY_CODES else None
         alone = self.splits and short is not None and shape.node_gpus >= _FULL_NODE and not shape.fabric
         if alone and self._more_would_do(ready, shape):
             chosen = reason("loosely_coupled", gpus=2 * shape.node_gpus, instance_gpus=shape.gpu_count)

@@ -39,5 +39,7 @@ def offer_warnings(row: Mapping[str, Any]) -> list[Reason]:
         found.append(reason("gpu_ambiguous", candidates=list(row["gpu_candidates"] or [])))
     if row["tenancy"] == "community":
         found.append(reason("community_host"))
+    if row["purchase_option"] == "scheduled":
+        found.append(reason("scheduled_window"))
     found += [reason(f"flag_{flag}") for flag in row["flags"] or []]
     return found

@@ -386,3 +386,49 @@ def test_objectives_order_by_what_they_name(shop, objective):
         "balanced": [r["cost_total_usd"] * (r["ttft_ms"] + 1023 * r["tpot_ms"]) for r in rows],
     }[objective]
     assert by == sorted(by)
+
+
+def test_capacity_blocks_are_for_jobs_and_say_that_they_are_booked(shop):
+    plan = shop([an_offer(price="1.00", purchase_option="scheduled"), an_offer(price="2.00")])
+    serve = plan(LLAMA_8B)
+    assert serve["rejected"]["counts"] == {"scheduled_not_allowed": 1}
+    batch = plan({**LLAMA_8B, "workload": "batch"})
+    assert batch["rows"][0]["purchase_option"] == "scheduled"
+    assert "scheduled_window" in warned(batch["rows"][0])
+
+
+def test_hosts_of_third_parties_are_named(shop):
+    (row,) = shop([an_offer(tenancy="community")])(LLAMA_8B)["rows"]
+    assert "community_host" in warned(row)
+
+
+def test_a_reservation_of_unknown_length_needs_a_stated_limit(shop):
+    plan = shop([an_offer(price="1.00", purchase_option="reserved", commitment_days=0), an_offer(price="2.00")])
+    assert plan(LLAMA_8B)["rejected"]["counts"] == {"commitment_not_stated": 1}
+    assert plan(LLAMA_8B, max_commitment_days=30)["rows"][0]["purchase_option"] == "reserved"
+
+
+def test_a_job_pays_a_reservation_in_full(shop):
+    offers = [an_offer(price="1.00", purchase_option="reserved", commitment_days=14)]
+    job = {"workload": "lora", "model": "meta-llama/Llama-3.1-8B-Instruct", "tokens": 1e6}
+    (row,) = shop(offers)(job, max_commitment_days=14)["rows"]
+    assert row["cost_compute_usd"] == pytest.approx(14 * 24, abs=0.01)
+
+
+def test_a_deadline_takes_more_machines_of_a_batch_job(shop):
+    plan = shop([an_offer(price="2.00")])
+    job = {**LLAMA_8B, "workload": "batch", "input_tokens": 1000, "output_tokens": 500}
+    slow, fast = plan(job, requests=200_000)["rows"][0], plan(job, requests=200_000, deadline_h=2)["rows"][0]
+    assert slow["instances"] == 1
+    assert fast["instances"] > 1
+    assert fast["hours"] <= 2
+    assert fast["cost_usd_per_million_tokens"] == pytest.approx(fast["cost_total_usd"] / 100)
+
+
+def test_a_deadline_that_nothing_meets_says_what_came_closest(shop):
+    job = {"workload": "full", "model": "meta-llama/Llama-3.1-8B-Instruct", "gpus": 8, "tokens": 1e9}
+    answer = shop([an_offer("h100-sxm-80gb", "16.00", gpu_count=8)])(job, deadline_h=1)
+    assert answer["rows"] == []
+    nearest = answer["rejected"]["nearest"]
+    assert nearest["reason"]["code"] == "deadline_missed"
+    assert nearest["reason"]["values"]["hours"] > 1
