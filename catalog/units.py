@@ -26,6 +26,12 @@ _HOURS_PER_UNIT: Final[dict[str, Decimal]] = {
     "month": HOURS_PER_MONTH,
 }
 _CURRENCY_SIGNS: Final[dict[str, str]] = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR", "¥": "JPY"}
+# Other dollars, and the real, share the sign: R$12 is not US$12.
+_DOLLAR_PREFIXES: Final[dict[str, str]] = {
+    "US": "USD", "CA": "CAD", "C": "CAD", "AU": "AUD", "A": "AUD", "S": "SGD", "SG": "SGD", "R": "BRL", "HK": "HKD",
+    "NZ": "NZD", "MX": "MXN", "NT": "TWD",
+}  # fmt: skip
+_DOLLARS: Final = re.compile(rf"(?<![A-Za-z])({'|'.join(_DOLLAR_PREFIXES)})\$", re.IGNORECASE)
 _CURRENCY_CODES: Final = frozenset({"USD", "EUR", "GBP", "INR", "CHF", "CNY", "BRL", "JPY", "AUD", "CAD", "SGD", "PLN"})
 _UNIT_WORDS: Final[dict[str, PriceUnit]] = {
     "s": "second", "sec": "second", "secs": "second", "second": "second", "seconds": "second",
@@ -133,6 +139,9 @@ def currency_in(text: str) -> str | None:
     for word in re.findall(r"[A-Z]{3}", text):
         if word in _CURRENCY_CODES:
             return str(word)
+    dollar = _DOLLARS.search(text)
+    if dollar:
+        return _DOLLAR_PREFIXES[dollar.group(1).upper()]
     return next((code for sign, code in _CURRENCY_SIGNS.items() if sign in text), None)
 
 
@@ -143,6 +152,7 @@ def unit_in(text: str) -> PriceUnit | None:
         if unit:
             return unit
     hyphened = re.search(r"gpu[\s\-/]*(hr|hour|h|min|minute|sec|second|month)\b", text, re.IGNORECASE)
+    hyphened = hyphened or re.search(r"\b(hourly|daily|monthly)\b", text, re.IGNORECASE)
     return _UNIT_WORDS[hyphened.group(1).casefold()] if hyphened else None
 
 

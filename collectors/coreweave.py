@@ -18,7 +18,8 @@ from typing import Any
 
 from bs4 import BeautifulSoup, Tag
 
-from catalog.types import Document, PurchaseOption
+from catalog.types import Document, PriceScope, PurchaseOption
+from catalog.units import unit_in
 from collectors.cards import price_cards
 from collectors.contract import Expect
 from collectors.meters import STORAGE, add_free_egress, add_meters
@@ -92,6 +93,11 @@ def _add_row(rows: RowBuilder, document: Document, region: str, cells: Mapping[s
     def cell(start: str) -> str:
         return next((text for header, text in cells.items() if header.startswith(start)), "")
 
+    def terms(start: str, scope: PriceScope) -> Terms:
+        header = next((header for header in cells if header.startswith(start)), start)
+        unit = unit_in(header)
+        return Terms(unit, scope, "USD") if unit else changed(document, ".table-header-text", f"{header!r} has no unit")
+
     name = cell("gpu model")
     count = re.match(r"\s*(\d+)", cell("gpu count"))
     if not name or not count:
@@ -109,11 +115,13 @@ def _add_row(rows: RowBuilder, document: Document, region: str, cells: Mapping[s
     columns: tuple[tuple[PurchaseOption, str], ...] = (("on_demand", "on-demand price"), ("spot", "spot price"))
     for option, header in columns:
         add_cell(
-            rows, document, gpu, cell(header), Terms("hour", "instance", "USD"), sku=slug(name), instance_type=name,
+            rows, document, gpu, cell(header), terms(header, "instance"), sku=slug(name), instance_type=name,
             purchase_option=option, tenancy="bare_metal", **where, **node,
         )  # fmt: skip
+    single = "inference single gpu"
+    if not cell(single):
+        return
     add_cell(
-        rows, document, GpuRead(label=name, count=1, memory_gb=memory), cell("inference single gpu"),
-        Terms("hour", "gpu", "USD"), sku=slug(name, "inference"), instance_type=f"{name} (inference, single GPU)",
-        tenancy="serverless", **where,
+        rows, document, GpuRead(label=name, count=1, memory_gb=memory), cell(single), terms(single, "gpu"),
+        sku=slug(name, "inference"), instance_type=f"{name} (inference, single GPU)", tenancy="serverless", **where,
     )  # fmt: skip

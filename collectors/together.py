@@ -19,6 +19,7 @@ from typing import Any
 from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document
+from catalog.units import unit_in
 from collectors.contract import Expect
 from collectors.pages import Terms, add_sizes, commitment_days_in, option_in
 from collectors.price_page import PricePage
@@ -89,9 +90,10 @@ def _add_table(rows: RowBuilder, document: Document, table: Tag) -> None:
     columns = {i: column for i, header in enumerate(headers) if i and (column := _column(header))}
     if not columns or not headers[0].casefold().startswith("hardware"):
         changed(document, "thead th", f"headers are {', '.join(headers) or 'missing'}")
+    units = {i: unit_in(headers[i]) or unit_in(headers[0]) for i in columns}
     for line in body:
         for index, column in columns.items():
+            unit = units[index] or changed(document, "thead th", f"{headers[index]!r} has no unit of time")
             if index < len(line):
-                add_sizes(
-                    rows, document, line[0], line[index], Terms("hour", "gpu", "USD"), provider="together", **column
-                )
+                terms = Terms(unit, "gpu", "USD")
+                add_sizes(rows, document, line[0], line[index], terms, provider="together", **column)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.units import decimal_of, gpu_price_hour, hours_in, instance_price_hour, number_in, read_price
+from catalog.units import decimal_of, gpu_price_hour, hours_in, instance_price_hour, number_in, read_price, unit_in
 
 
 @pytest.mark.parametrize(
@@ -121,3 +121,21 @@ def test_of_two_prices_side_by_side_none_is_taken_and_a_range_is_a_lower_bound()
     exact = read_price("$2.99/h, 1-year")
     assert exact is not None
     assert not exact.lower_bound
+
+
+@pytest.mark.parametrize(
+    ("text", "currency"),
+    [("R$ 12,50/h", "BRL"), ("CA$3.99/hr", "CAD"), ("A$4.10 per hour", "AUD"), ("US$2.99/h", "USD"), ("$2.99/h", "USD"),
+     ("HK$20/h", "HKD"), ("from $2.99/h", "USD")],
+)  # fmt: skip
+def test_other_dollars_are_not_us_dollars(text, currency):
+    found = read_price(text)
+    assert found is not None
+    assert found.currency == currency
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"), [("Hourly", "hour"), ("Monthly price", "month"), ("$2 /month, billed hourly", "month")]
+)
+def test_units_as_adverbs(text, unit):
+    assert unit_in(text) == unit

@@ -58,6 +58,7 @@ def test_swapped_headers_swap_the_options(parse_page):
         ("GPU Model", "Chip"),
         ("GPU Count", "Size"),
         ("Spot Price (Per Hour)", "Discount"),
+        ("Spot Price (Per Hour)", "Spot Price"),
         ("table-v2-header", "table-v3-header"),
         ('<div class="table-v2-cell"><div>4^1</div></div>', ""),
         ("w-dyn-item", "item"),
@@ -66,6 +67,11 @@ def test_swapped_headers_swap_the_options(parse_page):
 def test_a_changed_table_is_refused(change, parse_page):
     with pytest.raises(LayoutChanged):
         parse_page(change)
+
+
+def test_the_header_states_the_unit(parse_page):
+    [row, *_] = [r for r in parse_page(("(Per Hour)", "(Per Day)")).rows if r.quote.price]
+    assert (row.quote.price_unit, row.quote.price_usd_hour) == ("day", float(row.quote.price) / 24)
 
 
 @pytest.mark.needs_recordings

@@ -51,6 +51,13 @@ def test_a_changed_page_is_refused(changes, parse_page):
         parse_page(*changes)
 
 
+def test_the_header_states_the_unit(parse_page):
+    result = parse_page(("per gpu per hour", "per gpu per day"))
+    reserved = [r for r in result.rows if r.offer.commitment_days and r.quote.price]
+    assert reserved
+    assert {r.quote.price_unit for r in reserved} == {"day"}
+
+
 @pytest.mark.needs_recordings
 def test_recorded_page(parse, recording):
     result = parse(recording("pricing_excerpt.html"))
