@@ -13,8 +13,8 @@ from catalog.types import OfferRow, Surcharge
 from tests.plan_shop import Planner, planner_of, stored
 
 # Providers whose fixtures the worked scenarios use; others do not change them.
-SCENARIO_PROVIDERS = ("ecb", "aws_bulk", "scaleway", "nebius", "aws", "azure", "oci", "verda", "vultr", "runpod", "lambda_cloud",
-                      "modal", "baseten", "beam", "jarvislabs")  # fmt: skip
+SCENARIO_PROVIDERS = ("ecb", "aws_bulk", "scaleway", "nebius", "aws", "azure", "oci", "verda", "vultr", "runpod",
+                      "lambda_cloud", "modal", "baseten", "beam", "jarvislabs")  # fmt: skip
 
 
 @pytest.fixture
