@@ -71,9 +71,11 @@ def _cache_lines(ready: Prepared, fit: ServingFit) -> list[str]:
     lines = [f"cache: {case.kv_cache}, {size:.4g} bytes an element"]
     lines += [_group_line(group, size) for group in ready.spec.cache]
     one = fit.need.sequence_bytes(case.context) / GIB
+    further = fit.need.further_bytes(case.context) / GIB
     lines += [
         f"  whole model: {fit.kv_bytes_per_token:.0f} bytes a token at a context of {case.context}",
         f"  one sequence on one GPU: {one:.3f} GiB; KV heads are divided by tp down to one, latents are copied",
+        *([f"  each further one: {further:.3f} GiB, since a prefill chunk is shared"] if further < one else []),
         f"  {case.concurrency} sequence(s) over dp {fit.layout.dp}: {fit.memory.cache_gib:.3f} GiB",
     ]
     return lines

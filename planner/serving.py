@@ -26,7 +26,7 @@ from planner.serving_memory import (
     memory_of,
     whole_token_bytes,
 )
-from planner.serving_verdict import judge, offload_layers
+from planner.serving_verdict import judge, offload_layers, smaller_batch
 from planner.speed import Speed, SpeedInputs, decode_terms_ms, prefill_terms_ms, serve_speed
 from planner.speed_inputs import speed_inputs
 from planner.weights import GIB, WeightFormat, WeightPlan, plan_weights, weight_format
@@ -187,26 +187,27 @@ def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: Serving
     )
     per_replica = case.concurrency / layout.dp
     lora = lora_gib(spec, case.lora_adapters, case.lora_rank) / layout.tp
-    memory = memory_of(
+    memory_with = functools.partial(
+        memory_of,
         rule=shard.rule,
         gpu=gpu,
         layout=layout,
-        need=shard.need,
         weights_gib=shard.plan.per_gpu / GIB,
-        activations_gib=shard.activations_gib,
         graphs=shard.graphs_gib,
         context=case.context,
         concurrency=_distinct_sequences(case, max(1.0, per_replica)),
         utilization=case.memory_utilization,
         lora_gib=lora,
     )
+    memory = memory_with(need=shard.need, activations_gib=shard.activations_gib)
     reasons = list(shard.reasons)
     starts, verdict = judge(memory, reasons)
+    if verdict == "no" and not shard.reasons and case.max_batched_tokens is None and shard.rule.is_large(gpu):
+        reasons[-1]["values"].update(smaller_batch(spec, shard.rule, layout, CACHE_BYTES[case.kv_cache], memory_with))
     if not starts and not shard.reasons and case.engine == "llama.cpp":
         reasons[-1]["values"].update(offload_layers(memory, -(-spec.layers // layout.pp)))
     available = memory.available_gib * GIB
-    one = shard.need.sequence_bytes(case.context)
-    held = int(available / one) if one else 0
+    held = shard.need.sequences_held(available, case.context)
     speed = None
     if not shard.reasons and memory.weights_gib < memory.visible_gib and shard.inputs.bandwidth_gb_s:
         speed = serve_speed(

@@ -28,12 +28,33 @@ _OWN_SUM_RULES = frozenset({"allocated"})
 
 @dataclass(frozen=True, slots=True)
 class CacheNeed:
-    """Bytes on one GPU: growing with every token, held once a window is full, and per sequence whatever its length."""
+    """Bytes on one GPU: growing with every token, held once a window is full, and per sequence whatever its length.
+
+    `lookahead` is the part of each window that holds the tokens of one prefill chunk (vLLM frees what has left the
+    window before it allocates, and a step's chunk is divided among its sequences).
+    """
 
     token_bytes: float
     windows: tuple[tuple[int, float], ...]
     state_bytes: float
     page_tokens: int
+    lookahead: int = 0
+
+    def further_bytes(self, context: int) -> float:
+        """Cache of one more sequence beside the first: the tokens of a prefill chunk are shared by all of a step."""
+        page = self.page_tokens
+        tokens = context if page <= 1 else -(-context // page) * page
+        total = self.token_bytes * tokens + self.state_bytes
+        for window, per_token in self.windows:
+            total += per_token * min(tokens, window - self.lookahead)
+        return total
+
+    def sequences_held(self, available: float, context: int) -> int:
+        """How many sequences of `context` tokens fit in `available` bytes."""
+        first, further = self.sequence_bytes(context), self.further_bytes(context)
+        if not first or available < first:
+            return 0
+        return 1 + int((available - first) / further) if further else 1
 
     def sequence_bytes(self, context: int) -> float:
         """Cache of one sequence of `context` tokens, rounded up to whole pages."""
@@ -98,16 +119,17 @@ def cache_need(
     tp = layout.tp
     growing = state = 0.0
     windows: list[tuple[int, float]] = []
+    lookahead = _lookahead(rule, batched_tokens)
     for group in spec.cache:
         per_token = group.token_bytes(element_bytes, tp) * stage
         state += group.sequence_state_bytes(tp) * stage
-        window = _held_window(group, rule, batched_tokens)
+        window = _held_window(group, rule, lookahead)
         per_token *= _group_padding(spec, group, rule)
         if window is None:
             growing += per_token
         else:
             windows.append((window, per_token))
-    return CacheNeed(growing, tuple(windows), state, rule.page_tokens)
+    return CacheNeed(growing, tuple(windows), state, rule.page_tokens, lookahead if windows else 0)
 
 
 def _group_padding(spec: ModelSpec, group: CacheGroup, rule: EngineRule) -> float:
@@ -125,14 +147,14 @@ def _group_padding(spec: ModelSpec, group: CacheGroup, rule: EngineRule) -> floa
     return math.ceil(group.layers / size) * size / group.layers
 
 
-def _held_window(group: CacheGroup, rule: EngineRule, batched_tokens: int) -> int | None:
+def _lookahead(rule: EngineRule, batched_tokens: int) -> int:
+    return batched_tokens if rule.engine in {"vllm", "llama.cpp"} else 0
+
+
+def _held_window(group: CacheGroup, rule: EngineRule, lookahead: int) -> int | None:
     if group.window is None or (rule.engine == "vllm" and not rule.chunked_prefill):
         return None
-    if rule.engine == "vllm":
-        lookahead = batched_tokens - (1 if group.kind == "sliding" else 0)
-    else:
-        lookahead = batched_tokens if rule.engine == "llama.cpp" else 0
-    return group.window + lookahead
+    return group.window + lookahead - (1 if rule.engine == "vllm" and group.kind == "sliding" else 0)
 
 
 def whole_token_bytes(spec: ModelSpec, element_bytes: float, context: int) -> float:
@@ -224,7 +246,7 @@ def memory_of(
     limit = visible - (context_gib - counted_context)
     usable = min(limit, overhead + available)
     one = need.sequence_bytes(context) / GIB
-    cache = one * max(1.0, concurrency)
+    cache = one + need.further_bytes(context) / GIB * max(0.0, concurrency - 1)
     return Memory(
         weights_gib=weights_gib,
         cache_gib=cache,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from planner.serving_memory import Memory
+from planner.engines import EngineRule
+from planner.model_config import ModelSpec
+from planner.parallel import Layout
+from planner.serving_memory import Memory, activation_gib, cache_need
 
 # The model's error band: a verdict closer to the limit than this is `tight`.
 TIGHT_GIB = 1.5
@@ -48,3 +52,34 @@ def offload_layers(memory: Memory, layers: int) -> dict[str, int]:
     room = memory.usable_gib - (memory.required_gib - memory.weights_gib)
     on_card = int(room / (memory.weights_gib / layers)) if memory.weights_gib else 0
     return {"layers": layers, "layers_on_gpu": max(0, min(layers, on_card))}
+
+
+def smaller_batch(
+    spec: ModelSpec, rule: EngineRule, layout: Layout, element_bytes: float, memory_with: Callable[..., Memory]
+) -> dict[str, int]:
+    """The engine's defaults for small cards, if a large card that is too small with its own would do with those.
+
+    Engines schedule more tokens and sequences at once on large cards, which takes memory: at the defaults a model may
+    start on an A100 of 80 GB and not on an H100 of 80 GB. At equal settings a bigger card never does worse.
+
+    Args:
+        spec: the model.
+        rule: the engine's habits.
+        layout: the split.
+        element_bytes: bytes of one cached element.
+        memory_with: `memory_of` but for `need` and `activations_gib`.
+
+    Returns:
+        Values to show beside the reason; {} where the batch is not what stands in the way.
+    """
+    smaller = rule.small_batched < rule.large_batched or rule.small_sequences < rule.large_sequences
+    if not rule.chunked_prefill or not smaller:
+        return {}
+    need = cache_need(spec, rule, layout, element_bytes, rule.small_batched)
+    activations = activation_gib(spec, rule, layout.tp, rule.small_batched, rule.small_sequences)
+    if judge(memory_with(need=need, activations_gib=activations), [])[1] == "no":
+        return {}
+    return {
+        "fits_with_max_batched_tokens": rule.small_batched,
+        "fits_with_max_sequences": rule.small_sequences,
+    }

@@ -1,5 +1,6 @@
 """What must hold for any request."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +85,57 @@ def test_a_bigger_card_never_turns_yes_into_no(model, pair, engine, gpus, contex
     small, big = (answer(**shared, gpu=gpu) for gpu in pair)
     assert RANK[big["verdict"]] >= RANK[small["verdict"]]
     assert big["starts"] >= small["starts"]
+
+
+LARGER_BATCH = (("a100-sxm-80gb", "h100-sxm-80gb"), ("a100-pcie-80gb", "h100-pcie-80gb"),
+                ("a100-sxm-80gb", "h100-nvl-94gb"), ("l40s-48gb", "h100-sxm-80gb"))  # fmt: skip
+
+
+@quick
+@given(
+    st.sampled_from(sorted(known_models())),
+    st.sampled_from(LARGER_BATCH),
+    st.sampled_from(("vllm", "sglang", "tensorrt-llm")),
+    st.sampled_from((1, 2, 4, 8)),
+    st.integers(1024, 131_072),
+    st.integers(1, 128),
+)
+def test_a_bigger_card_with_larger_engine_defaults_says_which_setting_stands_in_the_way(
+    model, pair, engine, gpus, context, users
+):
+    shared = {"model": model, "engine": engine, "gpus": gpus, "context": context, "concurrency": users,
+              "weights": "fp16"}  # fmt: skip
+    small, big = (answer(**shared, gpu=gpu) for gpu in pair)
+    if small["verdict"] == "fits" and big["verdict"] == "no":
+        assert "fits_with_max_batched_tokens" in big["reasons"][-1]["values"]
+
+
+def test_the_default_batch_of_a_large_card_is_named_when_it_stands_in_the_way():
+    shared = {"model": "CohereLabs/c4ai-command-a-03-2025", "gpus": 4, "weights": "fp16", "context": 16384,
+              "concurrency": 32}  # fmt: skip
+    assert answer(**shared, gpu="a100-pcie-80gb")["verdict"] == "fits"
+    bigger = answer(**shared, gpu="h100-pcie-80gb")
+    assert bigger["verdict"] == "no"
+    assert bigger["reasons"][-1]["values"]["fits_with_max_batched_tokens"] == 2048
+    assert bigger["reasons"][-1]["values"]["fits_with_max_sequences"] == 256
+
+
+@quick
+@given(st.sampled_from(sorted(known_models())), st.sampled_from(GPUS), st.integers(2, 200), st.integers(1024, 65_536))
+def test_one_user_more_than_the_most_does_not_fit(model, gpu, users, context):
+    got = answer(model=model, gpu=gpu, context=context, concurrency=users)
+    if any(reason["code"].startswith(("unsupported", "split")) for reason in got["reasons"]):
+        return
+    assert (got["max_concurrency"] >= users) == (got["required_gib_per_gpu"] <= got["usable_gib_per_gpu"])
+
+
+def test_a_prefill_chunk_is_shared_by_the_sequences_of_a_step():
+    """16 sequences hold their windows and one chunk, not sixteen chunks."""
+    shared = {"model": "google/gemma-3-27b-it", "gpu": "h200-sxm-141gb", "context": 131072, "kv_cache": "bf16"}
+    one, many = (answer(**shared, concurrency=n)["breakdown"]["kv_cache_gib"] for n in (1, 16))
+    full, sliding, window = 10, 52, 1024
+    further = 2 * 16 * 128 * 2 * (full * 131072 + sliding * (window - 1)) / 2**30
+    assert (many - one) / 15 == pytest.approx(further, rel=0.05)
 
 
 @quick
