@@ -126,9 +126,7 @@ def main() -> None:
             for limit in (15, 100):
                 plan = median_ms(lambda limit=limit: plan_workload(catalog, WORKLOAD, limit=limit))
                 print(f"plan, {limit} rows: {plan:.0f} ms = {plan / scan:.1f} x scan and sort")
-            print(
-                f"bare scan and sort of {count:,} offers in DuckDB: {scan:.0f} ms; fetched into Python: {fetched:.0f} ms"
-            )
+            print(f"bare scan and sort of {count:,} offers in DuckDB: {scan:.0f} ms; all in Python: {fetched:.0f} ms")
 
 
 if __name__ == "__main__":
