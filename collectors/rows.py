@@ -117,7 +117,7 @@ class RowBuilder:
         if not _CURRENCY.fullmatch(stated):
             self.reject("currency_unknown", "currency", stated, sample=sku)
             return None
-        described = self._described(gpu, sku)
+        described = self._described(gpu, sku, instance_type)
         if described is None:
             return None
         fields, seen_flags = described
@@ -140,12 +140,12 @@ class RowBuilder:
         )
         return self._keep(OfferRow(offer, with_usd(quote, offer, stated)))
 
-    def _described(self, gpu: GpuRead, sku: str) -> tuple[dict[str, Any], list[str]] | None:
+    def _described(self, gpu: GpuRead, sku: str, instance_type: str) -> tuple[dict[str, Any], list[str]] | None:
         label = gpu.gpu or gpu.label
         if not label.strip():
             self.reject("gpu_unnamed", "gpu", gpu.label, sample=sku)
             return None
-        found = resolve(label, memory_gb=gpu.memory_gb, form_factor=gpu.form_factor)
+        found = _narrowed(resolve(label, memory_gb=gpu.memory_gb, form_factor=gpu.form_factor), instance_type)
         count = gpu.count if gpu.count is not None else (found.gpu_count or 1)
         if count <= 0:
             self.reject("gpu_count", "gpu_count", count, sample=sku)
@@ -273,6 +273,14 @@ class RowBuilder:
             rows=tuple(self._rows.values()), surcharges=tuple(self._surcharges), rejections=tuple(self._rejections),
             unmapped=tuple(self._unmapped), rates=tuple(self._rates), complete=self._complete, notes=tuple(self._notes),
         )  # fmt: skip
+
+
+def _narrowed(found: Resolution, instance_type: str) -> Resolution:
+    """One of several candidates, where the cloud's own name of the type states it: 8H100.80S.176V, n3-H100-SXM5x8."""
+    own = resolve(instance_type) if found.gpu_ambiguous else None
+    if own is None or own.gpu is None or own.gpu_ambiguous or own.gpu not in found.gpu_candidates:
+        return found
+    return dataclasses.replace(found, gpu=own.gpu, gpu_candidates=(own.gpu,), gpu_ambiguous=False)
 
 
 def _is_whole(memory_gb: float, found: Resolution) -> bool:

@@ -52,3 +52,21 @@ def test_the_memory_of_a_whole_card_is_not_the_slices(stated_gb, memory_gb):
     assert row is not None
     assert row.offer.gpu_memory_gb == memory_gb
     assert row.offer.gpu_fraction < 1
+
+
+@pytest.mark.parametrize(
+    ("label", "instance_type", "gpu"),
+    [
+        ("H100_80GB", "8H100.80S.176V", "h100-sxm-80gb"),
+        ("H100_80GB", "n3-H100-SXM5x8", "h100-sxm-80gb"),
+        ("A100_80GB", "gpu_8x_a100_80gb_sxm4", "a100-sxm-80gb"),
+        ("H200_141GB", "gpu-h200-sxm_1gpu-16vcpu-200gb", "h200-sxm-141gb"),
+        ("H100_80GB", "h100-380", "h100"),
+        ("H100 PCIe", "gpu_8x_h100_sxm5", "h100-pcie-80gb"),
+        ("A100_80GB", "gpu_8x_h100_sxm5", "a100"),
+    ],
+)
+def test_the_clouds_own_type_narrows_an_open_label_and_nothing_else(label, instance_type, gpu):
+    row = RowBuilder(Modal()).offer(DOCUMENT, GpuRead(label=label), sku="s", instance_type=instance_type, price="2")
+    assert row is not None
+    assert (row.offer.gpu, row.offer.gpu_ambiguous) == (gpu, "-" not in gpu)
