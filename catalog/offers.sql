@@ -5,7 +5,7 @@ WITH rates AS MATERIALIZED ({rates}), extra AS MATERIALIZED (
            min(s.price::DOUBLE * x.usd_per_unit) FILTER (s.kind = 'egress') AS egress_usd
     FROM surcharges s JOIN rates x USING (currency)
     WHERE (s.kind, s.unit) IN (('block_storage', 'gb_month'), ('egress', 'gb'))
-      AND (s.observed_at IS NULL OR s.observed_at <= {moment})
+      AND (s.observed_at IS NULL OR s.observed_at <= {moment} + INTERVAL 1 DAY)
     GROUP BY ALL
 ), quoted AS (
     SELECT c.*, p.max_age_s,

@@ -87,7 +87,7 @@ def other_mode(mode: str | None, source: Source, *, replace_mode: bool) -> bool:
     flag = "--replace-live" if source == "recorded" else "--replace-recorded"
     raise ConfigurationError(
         f"this home holds {mode} data, and a home is live or recorded, never both. Choose another folder with "
-        f"GPUBAZAAR_HOME, or pass {flag} to replace what is there."
+        f"GPUBAZAAR_HOME, or pass {flag} to `gpubazaar refresh` to replace what is there."
     )
 
 
