@@ -103,6 +103,11 @@ def _case(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> Se
         )
         if not spec.has_tower:
             said.append("the configuration shows no vision tower: its weights are not counted")
+    if input_tokens + output_tokens > context:
+        said.append(
+            f"requests of {input_tokens} + {output_tokens} tokens are longer than the context {context}: the engine "
+            "would refuse or cut them, so the memory counts the context only"
+        )
     if spec.max_context and context > spec.max_context:
         said.append(f"context {context} is beyond the model's own {spec.max_context}: rotary scaling assumed")
     weights = _weights(request, spec, said)

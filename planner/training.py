@@ -17,7 +17,7 @@ from planner.request import Request, RequestError
 from planner.training_checkpoints import Checkpoints, checkpoints
 from planner.training_job import TrainingJob, resolve_job
 from planner.training_memory import TrainingMemory, training_memory
-from planner.training_reasons import training_reasons
+from planner.training_reasons import supports_precision, training_reasons
 from planner.training_time import TrainingTime, training_time
 
 # The error band of the memory model: a fit with less room than this is tight.
@@ -28,8 +28,9 @@ ERROR_BAND = 0.15
 class TrainingFit:
     """Memory and speed of one job on one kind of accelerator.
 
-    `verdict` is no when the estimate exceeds the memory, tight inside the error band below it, else fits; `starts` is
-    True unless it is no. `hours` is None when the request states no amount of work.
+    `verdict` is no when the estimate exceeds the memory or the chip lacks the precision, tight inside the error band
+    below the memory, else fits; `starts` is True unless it is no. `hours` is None when the request states no amount of
+    work.
     """
 
     job: TrainingJob
@@ -62,7 +63,8 @@ def fit_training(job: TrainingJob) -> TrainingFit:
     memory = training_memory(job)
     speed = training_time(job)
     usable = job.accelerator.memory_gib_usable
-    verdict = verdict_of(memory.peak, usable)
+    runs = supports_precision(job.accelerator, job.precision)
+    verdict = verdict_of(memory.peak, usable) if runs else "no"
     hours = None
     if job.total_tokens:
         hours = job.total_tokens / (speed.tokens_s_per_gpu * job.gpus) / 3600
@@ -106,6 +108,8 @@ def candidate_fit(
         job = resolve_job(asked, model, accelerator)
     except RequestError as error:
         return TrainingRefusal(error.code, {"message": str(error)})
+    if not supports_precision(accelerator, job.precision):
+        return TrainingRefusal("precision_unsupported", {"precision": job.precision, "gpu": accelerator.gpu})
     return fit_training(replace(job, fabric_gb_s=fabric_gb_s))
 
 

@@ -62,11 +62,11 @@ def _add_ways_out(add: Any, job: TrainingJob) -> None:
 
 
 def _add_precision(add: Any, job: TrainingJob) -> None:
-    supported = _supports(job.accelerator, job.precision)
-    if not supported:
+    if not supports_precision(job.accelerator, job.precision):
         add("precision_unsupported", precision=job.precision, gpu=job.accelerator.gpu)
 
 
-def _supports(gpu: Accelerator, precision: str) -> bool:
+def supports_precision(gpu: Accelerator, precision: str) -> bool:
+    """Whether the chip computes in a format: frameworks refuse bf16, fp8 and nvfp4 training without units for it."""
     rates = {"bf16": gpu.bf16_tflops, "fp8": gpu.fp8_tflops, "nvfp4": gpu.fp4_tflops}
     return precision not in rates or rates[precision] is not None
