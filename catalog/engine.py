@@ -24,6 +24,8 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
 
 Connection = duckdb.DuckDBPyConnection
 DatabaseError = duckdb.Error
+# A query that is wrong in itself: unknown column, syntax. Never a sign of a damaged file.
+BadQuery = duckdb.ProgrammingError
 
 
 def memory_connection() -> Connection:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from catalog.engine import Connection, DatabaseError, read_only_connection, rows_of
+from catalog.engine import BadQuery, Connection, DatabaseError, read_only_connection, rows_of
 from catalog.errors import CatalogDamaged, CatalogMissing, StoreBusy, StoreError
 from catalog.home import Home
 
@@ -30,6 +30,8 @@ class Catalog:
         """
         try:
             return rows_of(self.connection, sql, parameters)
+        except BadQuery:
+            raise
         except DatabaseError as problem:
             raise damaged(self.path, problem) from problem
 

@@ -60,7 +60,7 @@ def command(lang: str, currency: str) -> int:
             )
             click.echo("Plan: serve Llama-3.1-70B in FP8 to 32 users at the same time, 8k context")
             answer = plan_workload(catalog, WORKLOAD, allow_stale=True, limit=8)
-            print_plan(answer, lang=lang, currency=currency)
+            print_plan(answer, lang=lang, currency=currency, catalog=catalog)
         click.echo(BANNER)
         click.echo("\nNext:")
         for line, why in _NEXT:

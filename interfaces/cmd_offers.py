@@ -8,11 +8,11 @@ import click
 
 from catalog.errors import UnknownName
 from catalog.filters import build_filter
-from catalog.queries import OFFER_COLUMNS, known_values, offers, provider_health
-from catalog.reader import Catalog, reading
+from catalog.queries import OFFER_COLUMNS, offers, provider_health
+from catalog.reader import reading
 from interfaces import exits
 from interfaces.money import add_currency
-from interfaces.options import filter_options, format_option, given_filters, home_of, language_options
+from interfaces.options import check_names, filter_options, format_option, given_filters, home_of, language_options
 from interfaces.render import note, notes, print_rows
 from interfaces.words import headers
 
@@ -20,7 +20,6 @@ TABLE_COLUMNS = (
     "provider", "instance_type", "region", "gpu", "gpu_count", "gpu_memory_gb", "purchase_option",
     "price_usd_gpu_hour", "price_usd_hour", "billing_increment_s", "availability", "age_s", "freshness", "provenance",
 )  # fmt: skip
-_NAMED = ("provider", "via", "region", "cpu_arch")
 
 
 @click.command("offers")
@@ -48,7 +47,7 @@ def command(
         if column not in OFFER_COLUMNS:
             raise UnknownName("column", column, OFFER_COLUMNS)
     with reading(home_of(ctx)) as catalog:
-        _check_names(catalog, given_filters(filters))
+        check_names(catalog, given_filters(filters))
         rows = offers(catalog, wanted, sort=sort, limit=limit)
         if columns is None and any(r["via"] for r in rows):
             shown = ("provider", "via", *shown[1:])
@@ -63,20 +62,6 @@ def command(
         note("nothing matches these filters; loosen one, or see `gpubazaar status` for what the catalog holds")
         return exits.NOTHING
     return exits.STALE if all(r["freshness"] in {"stale", "expired"} for r in rows) else exits.OK
-
-
-def _check_names(catalog: Catalog, given: dict[str, Any]) -> None:
-    """A provider, region or the like that no offer has is a mistake, not an empty answer."""
-    for name in _NAMED:
-        if name not in given:
-            continue
-        values = known_values(catalog, name)
-        if name == "provider":
-            values = sorted({*values, *(r["provider"] for r in provider_health(catalog))})
-        for text in given[name]:
-            for item in str(text).split(","):
-                if item.strip() and item.strip() not in values:
-                    raise UnknownName(name, item.strip(), values)
 
 
 def _warnings(health: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str]:
