@@ -48,8 +48,9 @@ class Catalog:
 def damaged(path: Path, problem: Exception) -> CatalogDamaged:
     """The error for a snapshot whose content does not read, naming what to do."""
     return CatalogDamaged(
-        f"{path} is damaged ({str(problem).splitlines()[0]}). Older snapshots beside it are intact: "
-        "`gpubazaar doctor --restore` makes the newest good one current, `gpubazaar refresh` publishes a new one."
+        f"{path}, or a closed month beside it, does not read ({str(problem).splitlines()[0]}). "
+        "`gpubazaar doctor` says which file is damaged; older snapshots are intact: `gpubazaar doctor --restore` makes "
+        "the newest good one current, `gpubazaar refresh` publishes a new one."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from catalog.accelerators import families
 from catalog.errors import ConfigurationError
 from catalog.history import (
     DAILY_COLUMNS,
@@ -67,7 +68,7 @@ def command(
             extra: dict[str, Any] = {"gaps": [{"from": g.start, "to": g.end} for g in found.gaps]}
             told = [f"not seen from {shown(g.start, '')} to {shown(g.end, '')}" for g in found.gaps]
         else:
-            slugs = gpu_slugs_for(name)
+            slugs = _with_families(gpu_slugs_for(name))
             rows = gpu_history(catalog, slugs, since, providers=providers, purchase_options=options)
             columns, picture, extra, told = DAILY_COLUMNS, _gpu_chart(name, rows, since, now), {}, []
         warnings = catalog.warnings
@@ -80,6 +81,11 @@ def command(
         note(f"nothing is known of {name} in the last {days} days")
         return exits.NOTHING
     return exits.OK
+
+
+def _with_families(slugs: Sequence[str]) -> list[str]:
+    """The slugs, and each family all of whose members are among them: offers whose label leaves the member open."""
+    return [*slugs, *(name for name, members in families().items() if name not in slugs and set(members) <= set(slugs))]
 
 
 def _write(path: Path, text: str) -> None:
