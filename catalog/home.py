@@ -66,6 +66,17 @@ class Home:
 
 
 def home_from(path: str | os.PathLike[str] | None = None) -> Home:
-    """The home given, or `GPUBAZAAR_HOME`, or the platform's data folder."""
+    """The home given, or `GPUBAZAAR_HOME`, or the platform's data folder.
+
+    Raises:
+        ConfigurationError: it begins with ~ and a user who is not there, or lies where no folder can be.
+    """
     chosen = path or os.environ.get("GPUBAZAAR_HOME") or platformdirs.user_data_dir("gpubazaar", appauthor=False)
-    return Home(Path(chosen).expanduser().absolute())
+    try:
+        folder = Path(chosen).expanduser().absolute()
+        no_folder = folder.exists() and not folder.is_dir()
+    except (RuntimeError, OSError, ValueError) as problem:
+        raise ConfigurationError(f"cannot use the data folder {str(chosen)!r}: {problem}") from problem
+    if no_folder:
+        raise ConfigurationError(f"cannot use the data folder {str(folder)!r}: it is a file")
+    return Home(folder)

@@ -28,7 +28,10 @@ def looks_like_path(name: str) -> bool:
     """Whether a model name is meant as a file or folder rather than as an id."""
     if name.startswith(("/", "./", "../", "~")) or name.endswith((".json", ".gguf", ".safetensors")):
         return True
-    return Path(name).is_dir()
+    try:
+        return Path(name).is_dir()
+    except OSError:  # too long for a path
+        return False
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:

@@ -112,7 +112,7 @@ def _config_of(name: str, *, required: bool) -> Mapping[str, Any]:
     if looks_like_path(name):
         try:
             return read_checkpoint(Path(name).expanduser())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: ~ of a user who is not there
             raise RequestError("unreadable_model", f"model file {name!r} cannot be read: {error}") from None
     if not required:
         return {}

@@ -114,3 +114,12 @@ def test_a_full_disk_is_said(recorded_home):
     assert result.returncode == 1
     assert "no space left" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("home", ["~nobody-of-this-name/x", "/dev/null", "/dev/null/below", "/tmp/" + "x" * 400])
+@pytest.mark.parametrize("verb", [["status"], ["refresh", "--from-fixtures", "scaleway"]])
+def test_a_home_where_no_folder_can_be_is_an_error(run, home, verb):
+    result = run(*verb, GPUBAZAAR_HOME=home)
+    assert result.returncode in {1, 2}
+    assert "Traceback" not in result.stderr
+    assert home.split("/")[-1] in result.stderr

@@ -140,3 +140,9 @@ def test_a_file_that_is_none(tmp_path):
 def test_odd_values_are_left_out_not_trusted(key, value):
     config = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100, key: value}
     assert spec(model=config).params_b > 0
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "~nobody-of-this-name/model", "a\nb", "."])
+def test_a_name_that_is_no_path_is_an_error_of_the_request(name):
+    with pytest.raises(RequestError):
+        model_spec(parse_request({"workload": "serve", "model": name}))
