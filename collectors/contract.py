@@ -7,6 +7,7 @@ rows. None of the three touches the clock, the network or the environment.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -65,7 +66,7 @@ class Parsed:
     notes: tuple[str, ...] = ()
 
 
-class Collector:
+class Collector(ABC):
     """Base of every provider. Subclasses set the class attributes and override the three methods."""
 
     provider: ClassVar[str]
@@ -97,22 +98,22 @@ class Collector:
     """Least time between two requests to one host, where the provider publishes a limit."""
     version: ClassVar[str] = "1"
 
+    @abstractmethod
     def requests(self, keys: Mapping[str, str]) -> Iterable[Request]:
         """The first requests, given the values of `key_env` and `optional_key_env` that are set."""
-        raise NotImplementedError
 
     def follow(self, document: Document) -> Iterable[Request]:
         """The requests that a fetched document leads to; none by default."""
         del document
         return ()
 
+    @abstractmethod
     def parse(self, documents: Sequence[Document]) -> Parsed:
         """Rows out of documents, in the order of the source.
 
         Raises:
             LayoutChanged: a document does not have the shape this parser knows; never an empty success.
         """
-        raise NotImplementedError
 
     @classmethod
     def allowed_hosts(cls) -> frozenset[str]:

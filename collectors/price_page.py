@@ -6,6 +6,7 @@ page with an API, serverless.py for pages of serverless platforms.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -61,10 +62,11 @@ class PricePage(Collector):
         """Whether a document is the API's answer: by its address, or by its first character where it has another."""
         return bool(self.api) and (urlsplit(self.api).path in document.url or document.body.lstrip().startswith(b"{"))
 
+    @abstractmethod
     def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """Add the offers of the page, without those in `rows.covered`."""
-        raise NotImplementedError
 
     def add_api(self, rows: RowBuilder, document: Document) -> None:
-        """Add the offers of the API's answer, and to `rows.covered` what they are."""
-        raise NotImplementedError
+        """Add the offers of the API's answer, and to `rows.covered` what they are; for providers that declare `api`."""
+        del rows
+        raise LayoutChanged(self.provider, "page", f"{document.url} is an API's answer, and this provider has none")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -51,9 +52,9 @@ class SecondSource(Collector):
         if rows.row_count == before:
             changed(document, f"CSV {self.gpu_column}", f"no priced GPU type in {document.url}")
 
+    @abstractmethod
     def add_row(self, rows: RowBuilder, document: Document, row: Mapping[str, str]) -> None:
         """Add the offers of one row, if it sells GPUs."""
-        raise NotImplementedError
 
     def add_offer(
         self,
