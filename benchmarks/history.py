@@ -1,7 +1,7 @@
 """A simulated year of prices: size of the store, time to publish and to write, and queries of today and of the past.
 
     python benchmarks/history.py                 a year, 60,000 offers, a run every 15 minutes, 3 % of prices changing
-    python benchmarks/history.py --days 40 --offers 6000 --keep /tmp/year
+    python benchmarks/history.py --days 40 --offers 6000 --keep year-folder
 
 The log of past runs is generated in bulk; months are closed, snapshots published, runs stored and the past asked by the
 product's own code. Beside each figure stands its limit, or a plain DuckDB query over the same rows as a floor.
