@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from catalog.errors import ConfigurationError
-from catalog.types import Document
+from catalog.types import PROVENANCES, Document, Provenance
 
 BODY_SUFFIXES = (".json", ".html", ".xml", ".csv", ".txt", ".md", ".zip")
 
@@ -63,12 +63,12 @@ def read_recorded(path: Path, provider: str) -> Document:
         body=body,
         fetched_at=_instant(meta.get("fetched_at"), path),
         method=str(meta.get("method") or "GET"),
-        status=int(meta.get("status") or 200),
-        headers={str(k).lower(): str(v) for k, v in (meta.get("headers") or {}).items()},
+        status=_status(meta.get("status"), path),
+        headers={str(k).lower(): str(v) for k, v in _headers(meta.get("headers"), path).items()},
         sha256=hashlib.sha256(body).hexdigest(),
         byte_count=len(body),
         name=path.stem,
-        provenance=meta.get("provenance") or "recorded",
+        provenance=_provenance(meta.get("provenance"), path),
         request_body=str(meta.get("request_body") or ""),
     )
 
@@ -90,6 +90,32 @@ def read_sidecar(path: Path) -> Mapping[str, Any]:
     if not isinstance(meta, dict):
         raise ConfigurationError(f"{path} must hold a JSON object")
     return meta
+
+
+def _status(value: object, path: Path) -> int:
+    if value is None:
+        return 200
+    text = str(value)
+    if not text.isdecimal() or not 100 <= int(text) <= 599:
+        raise ConfigurationError(f"status of {path} is not an HTTP status: {value!r}")
+    return int(text)
+
+
+def _headers(value: object, path: Path) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"headers of {path} must be a JSON object, got {value!r}")
+    return value
+
+
+def _provenance(value: object, path: Path) -> Provenance:
+    if value is None:
+        return "recorded"
+    found = next((known for known in PROVENANCES if known == value), None)
+    if found is None:
+        raise ConfigurationError(f"provenance of {path} is one of {', '.join(PROVENANCES)}, got {value!r}")
+    return found
 
 
 def _instant(value: object, path: Path) -> datetime:

@@ -88,3 +88,25 @@ def test_record_writes_the_body_and_a_sidecar(run_cli, local_server, tmp_path):
     assert meta["url"].startswith("https://www.ecb.europa.eu/")
     body = (target / "eurofxref-daily.xml").read_bytes()
     assert body == (fixture_root() / "ecb" / "eurofxref-daily.xml").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "word"),
+    [
+        ("not json", "not JSON"),
+        ("[]", "JSON object"),
+        ('{"status": "abc"}', "'abc'"),
+        ('{"status": 99999}', "99999"),
+        ('{"headers": [1]}', "headers"),
+        ('{"fetched_at": "yesterday"}', "'yesterday'"),
+        ('{"provenance": "magic"}', "'magic'"),
+    ],
+)
+def test_parse_names_what_is_wrong_in_a_sidecar(run_cli, tmp_path, sidecar, word):
+    body = tmp_path / "a.json"
+    body.write_text("[]", encoding="utf-8")
+    body.with_name("a.meta.json").write_text(sidecar, encoding="utf-8")
+    result = run_cli("collector", "parse", "vast", str(body), "--format", "json")
+    assert result.returncode == 2
+    assert word in result.stderr
+    assert "Traceback" not in result.stderr
