@@ -54,6 +54,8 @@ PAGE = "https://lambda.ai/pricing"
 API = "https://cloud.lambda.ai/api/v1/instance-types"
 KEY = "LAMBDA_API_KEY"
 _PRICE = "price/gpu/hr"
+_CLUSTER_INCREMENT_S = 7 * DAY_S
+"""https://docs.lambda.ai/public-cloud/billing: 1-Click Clusters are billed in weekly steps."""
 _TERMS = Terms(unit="hour", scope="gpu", currency="USD")
 
 
@@ -182,7 +184,7 @@ def _add_cluster_rows(rows: RowBuilder, document: Document, table: Tag) -> None:
             rows, document, GpuRead(label=plan, count=count),
             "Talk to our team" if state == "absent" else cells[_PRICE],  # the dash stands beside that button
             _TERMS, sku=slug(name), instance_type=name, purchase_option="reserved", commitment_days=days,
-            network_option="infiniband", rdma=True,
+            network_option="infiniband", rdma=True, billing_increment_s=_CLUSTER_INCREMENT_S,
         )  # fmt: skip
 
 

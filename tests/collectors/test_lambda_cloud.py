@@ -61,6 +61,7 @@ def test_a_dash_is_sold_on_request_and_has_no_price():
 def test_cluster_rows_are_reserved_for_the_shortest_term():
     rows = [r for r in parse(documents()["pricing"]).rows if r.offer.purchase_option == "reserved" and r.quote.price]
     assert {r.offer.commitment_days for r in rows} == {14}
+    assert {r.offer.billing_increment_s for r in rows} == {7 * 86_400}
     assert {r.offer.gpu_count for r in rows} == {16, 64, 256}
 
 
