@@ -1,12 +1,13 @@
 -- Views over the change log. In a snapshot alone they reach as far back as its own log (35 days); where the files of
 -- closed months are attached, the same text is run over both. Filled by view_script.py.
 
-CREATE OR REPLACE {temp} VIEW v_price_log AS {log};
+CREATE OR REPLACE {temp} VIEW v_price_log AS {log}
+UNION ALL SELECT offer_no, changed_at, price, price_exact, terms_no, state FROM price_bases WHERE base_at = {reach};
 
 CREATE OR REPLACE {temp} VIEW v_price_history AS
 WITH entries AS (
     SELECT c.offer_id, c.gpu, c.provider, c.region, c.purchase_option, c.instance_type, c.gpu_count, c.gpu_fraction,
-           c.source, l.changed_at, coalesce(l.price_exact, l.price::DECIMAL(24, 12)) AS price, t.currency, t.price_unit,
+           c.source, c.first_seen_at, l.changed_at, coalesce(l.price_exact, l.price::DECIMAL(24, 12)) AS price, t.currency, t.price_unit,
            t.price_scope, l.price * t.hour_factor AS price_hour, l.state
     FROM v_price_log l JOIN current c USING (offer_no) LEFT JOIN price_terms t USING (terms_no)
 ), spans AS (
@@ -14,7 +15,8 @@ WITH entries AS (
            lag(currency) OVER w AS last_currency, lag(price_hour) OVER w AS last_price_hour
     FROM entries
     WINDOW w AS (
-        PARTITION BY offer_id, gpu, provider, region, purchase_option, instance_type, gpu_count, gpu_fraction, source
+        PARTITION BY offer_id, gpu, provider, region, purchase_option, instance_type, gpu_count, gpu_fraction, source,
+                     first_seen_at
         ORDER BY changed_at
     )
 ), priced AS (
@@ -32,7 +34,8 @@ SELECT offer_id, gpu, provider, region, purchase_option, changed_at AS valid_fro
        CASE WHEN last_state <> 4 AND last_currency = currency AND last_price_hour > 0
             THEN 100 * (price_hour / last_price_hour - 1) END AS change_pct,
        price_usd_hour / (gpu_count * gpu_fraction::DOUBLE) AS price_usd_gpu_hour, instance_type, gpu_count,
-       CASE WHEN last_state = 4 THEN 'back' WHEN last_state IS NULL THEN 'open' ELSE 'change' END AS event,
+       CASE WHEN last_state = 4 THEN 'back' WHEN last_state IS NOT NULL THEN 'change'
+            WHEN changed_at < {reach} THEN 'earlier' WHEN first_seen_at < {reach} THEN 'back' ELSE 'open' END AS event,
        CASE WHEN next_state = 4 THEN 'gone' WHEN next_state IS NOT NULL THEN 'change' END AS ended_by,
        price_unit, price_scope, source
 FROM priced;

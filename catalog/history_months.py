@@ -29,6 +29,7 @@ from catalog.reader import Catalog
 from catalog.view_script import history_views
 
 KEPT_DAYS = 35
+GONE = 4
 _SETTLED = timedelta(days=2)
 _COLUMNS = "offer_no, changed_at, price, price_exact, terms_no, state"
 _NAME = re.compile(r"^history-(\d{4}-\d{2})\.duckdb$")
@@ -67,9 +68,38 @@ def close_finished(connection: Connection, home: Home, now: datetime) -> None:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     keep_from = min(closed_to, midnight - timedelta(days=KEPT_DAYS))
     if keep_from.isoformat() > (live_file.meta(connection, "log_from") or ""):
-        with transaction(connection):
-            connection.execute("DELETE FROM live.price_log WHERE changed_at < ?", [keep_from])
-            live_file.set_meta(connection, "log_from", keep_from.isoformat())
+        _shorten_log(connection, keep_from)
+
+
+def _shorten_log(connection: Connection, keep_from: datetime) -> None:
+    """Drop the log's entries before a moment, and keep what held at it as a base: the log alone then says all since."""
+    with transaction(connection):
+        start = scalar(connection, "SELECT max(base_at) FROM live.price_bases WHERE base_at <= ?", [keep_from])
+        if start != keep_from:
+            _add_base(connection, start, keep_from)
+        connection.execute(
+            """DELETE FROM live.price_bases WHERE base_at = ?::TIMESTAMPTZ
+            AND base_at NOT IN (SELECT ends_at FROM live.history_months)""",
+            [live_file.meta(connection, "log_from")],
+        )
+        connection.execute("DELETE FROM live.price_log WHERE changed_at < ?", [keep_from])
+        live_file.set_meta(connection, "log_from", keep_from.isoformat())
+
+
+def _add_base(connection: Connection, start: datetime | None, moment: datetime) -> None:
+    """Keep the state of every open offer at a moment, from an earlier base (None: the beginning) and the log since."""
+    connection.execute(
+        f"""INSERT INTO live.price_bases
+        WITH entries AS NOT MATERIALIZED (
+            SELECT {_COLUMNS} FROM live.price_bases WHERE base_at = $2::TIMESTAMPTZ
+            UNION ALL
+            SELECT {_COLUMNS} FROM live.price_log
+            WHERE changed_at < $1 AND changed_at >= coalesce($2::TIMESTAMPTZ, '-infinity')
+        ), newest AS MATERIALIZED (SELECT offer_no, max(changed_at) AS changed_at FROM entries GROUP BY offer_no)
+        SELECT $1, entries.* FROM entries JOIN newest USING (offer_no, changed_at) WHERE state <> {GONE}
+        ORDER BY offer_no""",
+        [moment, start],
+    )
 
 
 def _months_to_close(connection: Connection, now: datetime) -> Iterator[tuple[datetime, datetime]]:
@@ -98,16 +128,7 @@ def _close(connection: Connection, home: Home, start: datetime, end: datetime) -
     rows = _entries_of(path)
     with transaction(connection):
         connection.execute("DELETE FROM live.price_bases WHERE base_at = ?", [end])
-        connection.execute(
-            f"""INSERT INTO live.price_bases
-            WITH entries AS NOT MATERIALIZED (
-                SELECT {_COLUMNS} FROM live.price_bases WHERE base_at = $2
-                UNION ALL SELECT {_COLUMNS} FROM live.price_log WHERE changed_at >= $2 AND changed_at < $1
-            ), newest AS MATERIALIZED (SELECT offer_no, max(changed_at) AS changed_at FROM entries GROUP BY offer_no)
-            SELECT $1, entries.* FROM entries JOIN newest USING (offer_no, changed_at) WHERE state <> 4
-            ORDER BY offer_no""",
-            [end, start],
-        )
+        _add_base(connection, start, end)
         connection.execute(
             "INSERT INTO live.history_months VALUES (?, ?, ?, ?, ?)", [month, start, end, rows, path.stat().st_size]
         )
@@ -207,11 +228,10 @@ def attach_history(catalog: Catalog, home: Home) -> None:
     else:
         reach = "-infinity"
     published = notes.get("published_at", "now")
-    catalog.connection.execute(
-        history_views(
-            " UNION ALL ".join(parts), f"'{reach}'::TIMESTAMPTZ", f"'{published}'::TIMESTAMPTZ", temporary=True
-        )
+    script = history_views(
+        " UNION ALL ".join(parts), f"'{reach}'::TIMESTAMPTZ", f"'{published}'::TIMESTAMPTZ", temporary=True
     )
+    catalog.connection.execute(script)
 
 
 def _attach_month(catalog: Catalog, home: Home, month: str, alias: str, lineage: str) -> str:

@@ -57,14 +57,14 @@ def history_views(log: str, reach: str, published: str, *, temporary: bool) -> s
 
     Args:
         log: a query for all entries of the log that can be read.
-        reach: SQL for the moment from which on the log is whole.
+        reach: SQL for the moment from which on the log is whole; a base is kept at it unless it is the beginning.
         published: SQL for the moment of publishing: the newest base is at most two months older.
         temporary: True for views of one session, over attached month files.
     """
     as_of = _filled(script("offers.sql"), rows=_OPEN_THEN, rates=_RATES_THEN).strip()
     as_of = _filled(as_of, moment="moment::TIMESTAMPTZ", reach=reach, published=published)
     return (
-        _filled(script("history.sql"), log=log, offers_as_of=as_of, temp="TEMP" if temporary else "")
+        _filled(script("history.sql"), log=log, reach=reach, offers_as_of=as_of, temp="TEMP" if temporary else "")
         .strip()
         .removesuffix(";")
     )

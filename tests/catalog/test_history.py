@@ -144,6 +144,17 @@ def test_months_are_closed_and_read_as_one(story: Story) -> None:
         assert end - timedelta(days=36) < kept["first"] < end - timedelta(days=31)
         old = catalog.rows(f"FROM offers_as_of('{(START + 12 * DAY).isoformat()}')")
         assert old == []  # a snapshot alone does not reach back so far, and says nothing rather than something wrong
+        for day in (99, 108, 117, days[-1]):  # but as far as it reaches it is as right as the whole
+            moment = START + day * DAY + timedelta(hours=1)
+            told = catalog.rows(f"SELECT instance_type, price FROM offers_as_of('{moment.isoformat()}') ORDER BY 1")
+            assert [(r["instance_type"], float(r["price"])) for r in told] == [
+                ("a", float(Decimal(400 + day % 7 * 13) / 100)), ("b", 6),
+            ]  # fmt: skip
+        alone = catalog.rows("SELECT * FROM v_price_history ORDER BY instance_type, valid_from")
+        assert [r["event"] for r in alone if r["instance_type"] == "b"] == ["earlier"]
+        assert [r["valid_from"] for r in alone if r["instance_type"] == "b"] == [START]
+        assert next(r["event"] for r in alone if r["instance_type"] == "a") == "earlier"
+        assert all(x["valid_to"] == y["valid_from"] for x, y in itertools.pairwise(alone[:-1]))
 
 
 def test_a_home_that_slept_for_months_still_knows_its_past(story: Story) -> None:
@@ -252,6 +263,9 @@ def test_a_missing_or_foreign_month_is_said_and_nothing_is_made_up(story: Story,
         assert "2026-05-01" in catalog.warnings[0]
         assert catalog.rows(f"FROM offers_as_of('{(START + 5 * DAY).isoformat()}')") == []
         assert len(catalog.rows(f"FROM offers_as_of('{(START + 60 * DAY).isoformat()}')")) == 1
+        told = catalog.rows("SELECT valid_from, price, event FROM v_price_history ORDER BY valid_from")
+        assert told[0]["event"] == "earlier"
+        assert told[0]["valid_from"] == START + 40 * DAY  # what held when May began is known, and since when
     (tmp_path / "aside").rename(april)
     march = history_months.file_of(story.home, "2026-03")
     other = Story(Home(tmp_path / "other"))
