@@ -39,6 +39,11 @@ class Plan:
         """Total cost, dollars, as compared; the row has the exact sum."""
         return self.priced.cost.approximate
 
+    @property
+    def latency_ms(self) -> float | None:
+        """What a user waits for: the end of a job with its cold start, or one answer of a service."""
+        return self.option.latency_ms if self.hours is None else self.hours * 3.6e6
+
     def because(self, *more: Reason) -> Plan:
         """The plan with further reasons, each code once."""
         new = [r for r in more if not has(list(self.reasons), r["code"])]
@@ -48,7 +53,7 @@ class Plan:
 def metric(plan: Plan, objective: str) -> float:
     """What an objective minimises: dollars, milliseconds, or their product; throughput is maximised."""
     cost = plan.total
-    latency = plan.option.latency_ms if plan.option.latency_ms is not None else math.inf
+    latency = plan.latency_ms if plan.latency_ms is not None else math.inf
     if objective == "latency":
         return latency
     if objective == "throughput":
@@ -96,7 +101,7 @@ def _workload_class(plan: Plan, workload: str, policy: Policy) -> tuple[int, ...
     if workload == "pretrain":
         order = {"reserved": 0, "scheduled": 0, "on_demand": 1, "spot": 2}
         return (order.get(plan.offer["purchase_option"], 1),)
-    if workload == "qlora":
+    if workload == "qlora" and policy.objective in {"cost", "balanced"}:
         return (0 if _is_small(plan.option) else 1,)
     return ()
 
@@ -160,11 +165,11 @@ def _bandwidth_reason(plan: Plan, beaten: list[Plan]) -> Reason:
 
 def pareto(plans: list[Plan]) -> set[int]:
     """Ids of plans that no other plan beats in both cost and latency."""
-    timed = [p for p in plans if p.option.latency_ms is not None]
+    timed = [p for p in plans if p.latency_ms is not None]
     frontier: set[int] = set()
     fastest = math.inf
-    for plan in sorted(timed, key=lambda p: (p.total, p.option.latency_ms or math.inf)):
-        latency = plan.option.latency_ms or math.inf
+    for plan in sorted(timed, key=lambda p: (p.total, p.latency_ms or math.inf)):
+        latency = plan.latency_ms or math.inf
         if latency < fastest:
             frontier.add(id(plan))
             fastest = latency
