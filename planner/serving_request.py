@@ -149,7 +149,8 @@ def _say_options(request: Request, case: ServingCase, said: list[str]) -> None:
     if request.memory_utilization is None and rule.utilization and rule.memory_rule != "allocated":
         said.append(f"memory_utilization {rule.utilization:g} (default of {case.engine})")
     if request.engine_version is None:
-        said.append(f"{case.engine} at the newest version known here")
+        unstated = rule.source.startswith("no version stated")
+        said.append(f"{case.engine}: {rule.source}" if unstated else f"{case.engine} at the newest version known here")
     if case.prefix_cache_share:
         said.append(f"{case.prefix_cache_share:.0%} of the input is a shared prefix: computed and cached once")
     if case.speculative_factor != 1:
