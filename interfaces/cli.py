@@ -10,6 +10,7 @@ import os
 import pkgutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -87,7 +88,7 @@ def main() -> None:
     _usable_streams()
     try:
         defaults = read_config(cli.list_commands(click.Context(cli)), [p.name for p in cli.params if p.name])
-        status = cli.main(prog_name="gpubazaar", standalone_mode=False, default_map=defaults)
+        status = _run(defaults)
         sys.stdout.flush()
         sys.exit(status if isinstance(status, int) else exits.OK)
     except click.exceptions.Exit as leaving:
@@ -111,6 +112,18 @@ def main() -> None:
         _to_nowhere()
         click.echo("gpubazaar: no space left on the device that holds the output or the catalog", err=True)
         sys.exit(exits.UNEXPECTED)
+
+
+def _run(defaults: dict[str, Any]) -> object:
+    """Run the verb named on the command line.
+
+    Not by `cli.main`, which ends with 1 when the reader of the output has gone (`| head`): that is no error here. It
+    still answers a shell that asks for completions.
+    """
+    if "_GPUBAZAAR_COMPLETE" in os.environ:
+        return cli.main(prog_name="gpubazaar")
+    with cli.make_context("gpubazaar", sys.argv[1:], default_map=defaults) as context:
+        return cli.invoke(context)
 
 
 def _usable_streams() -> None:

@@ -117,7 +117,10 @@ def print_table(
                          overflow="fold")  # fmt: skip
     for row in rows:
         table.add_row(*(shown(row.get(c), c) for c in columns))
-    console.print(table)
+    # Rich would end the process when the reader of the output has gone; echo lets the caller decide.
+    with console.capture() as drawn:
+        console.print(table)
+    click.echo(drawn.get(), nl=False)
 
 
 def _numeric(rows: Rows, column: str) -> bool:

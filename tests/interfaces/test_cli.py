@@ -170,3 +170,18 @@ def test_cross_check_lists_only_real_disagreements(run_cli, recorded_home):
         assert abs(r["own_usd_gpu_hour"] / r["second_usd_gpu_hour"] - 1) > 0.10
         assert r["second_source"] != r["provider"]
     assert "aws" not in {r["provider"] for r in rows if abs(r["difference_pct"]) > 400}
+
+
+@pytest.mark.parametrize("verb", ["show h200", "status", "offers --format json", "sql 'from v_offers'", "resolve h100"])
+def test_a_reader_that_leaves_early_is_no_error(recorded_home, verb):
+    import os
+    import subprocess
+    import sys
+
+    command = f"{sys.executable} -c 'from interfaces.cli import main; main()' {verb} | head -1"
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "GPUBAZAAR_HOME": str(recorded_home)},
+    )  # fmt: skip
+    assert done.returncode in {0, 4}, done.stderr
+    assert "Traceback" not in done.stderr
