@@ -46,11 +46,11 @@ class Home:
         return self.path / "catalog.duckdb"
 
     def published(self) -> list[Path]:
-        """Published catalogs, newest first."""
+        """Published catalogs, newest first: by their running number, because a clock can be set back."""
         if not self.snapshots.is_dir():
             return []
         found = self.snapshots.glob(f"{SNAPSHOT_PREFIX}*.duckdb")
-        return sorted(found, key=lambda p: p.name, reverse=True)
+        return sorted(found, key=lambda p: (p.stem.rpartition("-")[2], p.name), reverse=True)
 
     def ensure(self) -> Home:
         """Make the folder if it is not there.

@@ -388,3 +388,13 @@ def test_types_of_findings(home: Home) -> None:
     found: Any = examine(home)
     assert all(f.detail for f in found)
     assert examine(Home(home.path / "nowhere"))[0].state == "warning"
+
+
+def test_a_clock_that_was_set_back_does_not_hide_the_newest_snapshot(home: Home) -> None:
+    with writing(home, 5) as writer:
+        newest = writer.publish(datetime.now(UTC) - timedelta(days=10))
+    assert home.published()[0] == newest == home.pointer.resolve()
+    home.live.unlink()
+    write_again(home)
+    assert counted(home) == (26, [])
+    assert "error" not in states(home).values()
