@@ -33,7 +33,7 @@ def command(
     currency: str,
     **keys: Any,
 ) -> int:
-    r"""Put OFFERs or GPUs side by side.
+    """Put OFFERs or GPUs side by side.
 
     An OFFER is an offer_id, its beginning, or PROVIDER/INSTANCE_TYPE[@REGION]; a GPU is a slug or any alias. Old prices
     are compared, too, with their age.

@@ -48,7 +48,7 @@ def command(
     ctx: click.Context, name: str, days: int, providers: tuple[str, ...], options: tuple[str, ...], chart: Path | None,
     form: str,
 ) -> int:  # fmt: skip
-    r"""Show the prices of a GPU day by day and provider by provider, or every price change of one OFFER (its id).
+    """Show the prices of a GPU day by day and provider by provider, or every price change of one OFFER (its id).
 
     Days on which a provider was not seen are left out, in the rows and in the chart.
 

@@ -84,7 +84,7 @@ def command(
     currency: str,
     **values: Any,
 ) -> int:
-    r"""Rank offers that run WORKLOAD by total cost, and say why the others were left out.
+    """Rank offers that run WORKLOAD by total cost, and say why the others were left out.
 
     WORKLOAD: serve, batch, lora, qlora, full, pretrain, image, video, audio. --gpu, --gpus and --interconnect limit the
     candidates; the other filters are those of `offers`.

@@ -27,7 +27,7 @@ from interfaces.render import note, notes, print_rows
 def command(
     ctx: click.Context, query: str | None, described: str | None, form: str, timeout_s: float, limit: int
 ) -> None:
-    r"""Run QUERY (or standard input) over v_offers, v_gpus, v_cheapest, v_price_history and the other views.
+    """Run QUERY (or standard input) over v_offers, v_gpus, v_cheapest, v_price_history and the other views.
 
     \b
     gpubazaar sql "from v_cheapest select gpu, provider, price_usd_gpu_hour where purchase_option = 'spot'"
