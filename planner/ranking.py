@@ -22,6 +22,7 @@ from planner.request import SERVING
 _VERDICTS = {"fits": 0, "tight": 1}
 # QLoRA starts on cards of 24 to 48 GB; anything bigger has to be needed.
 _SMALL_CARD_GB = 48.0
+_COST_OBJECTIVES = frozenset({"cost", "balanced"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def rank(plans: Iterable[Plan], workload: str, policy: Policy) -> list[Plan]:
             offer["offer_id"],
         )
 
-    return [_with_class_reason(p, workload) for p in sorted(pool, key=order)]
+    return [_with_class_reason(p, workload, policy) for p in sorted(pool, key=order)]
 
 
 def _workload_class(plan: Plan, workload: str, policy: Policy) -> tuple[int, ...]:
@@ -101,7 +102,7 @@ def _workload_class(plan: Plan, workload: str, policy: Policy) -> tuple[int, ...
     if workload == "pretrain":
         order = {"reserved": 0, "scheduled": 0, "on_demand": 1, "spot": 2}
         return (order.get(plan.offer["purchase_option"], 1),)
-    if workload == "qlora" and policy.objective in {"cost", "balanced"}:
+    if workload == "qlora" and policy.objective in _COST_OBJECTIVES:
         return (0 if _is_small(plan.option) else 1,)
     return ()
 
@@ -110,13 +111,13 @@ def _is_small(option: Option) -> bool:
     return option.plan_gpus == 1 and option.shape.accelerator.memory_gb <= _SMALL_CARD_GB
 
 
-def _with_class_reason(plan: Plan, workload: str) -> Plan:
+def _with_class_reason(plan: Plan, workload: str, policy: Policy) -> Plan:
     option = plan.option
     if workload in SERVING and option.split and option.shape.link != "pcie":
         return plan.because(reason("linked_gpus", link=option.shape.link))
     if workload == "pretrain" and plan.offer["purchase_option"] in {"reserved", "scheduled"}:
         return plan.because(reason("reserved_first"))
-    if workload == "qlora" and _is_small(option):
+    if workload == "qlora" and policy.objective in _COST_OBJECTIVES and _is_small(option):
         return plan.because(reason("small_card_first", memory_gb=option.shape.accelerator.memory_gb))
     return plan
 
