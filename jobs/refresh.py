@@ -31,6 +31,7 @@ from jobs.store_run import RunClock, accept, store
 
 WRITE_SECONDS = 10.0
 STOPPED = "stopped before it finished"
+UNFINISHED = "another process was refreshing it and did not finish"
 # A result that another process fetched so shortly before we asked is as good as one of our own.
 SHARED_AGE = timedelta(seconds=60)
 
@@ -124,7 +125,17 @@ def refresh(
             collect(attempts, source, deadline, say, stop)
             wait_s = max(seconds_left(deadline), write_wait_s)
             results, snapshot = _write(home, attempts, source, wait_s, say, replace_mode=replace_mode)
-    results += _await_others(home, flight.others, asked_at, deadline, stop, alone=not flight.mine)
+    shared = _await_others(home, flight.others, asked_at, deadline, stop, alone=not flight.mine)
+    orphans = [r.provider for r in shared if r.note == UNFINISHED]
+    if orphans and seconds_left(deadline) > 1 and not (stop and stop.is_set()):
+        # The other process ended without a result: it is our turn.
+        again = refresh(
+            home, orphans, source=source, timeout_s=seconds_left(deadline), replace_mode=replace_mode,
+            announce=announce, stop=stop, write_wait_s=write_wait_s,
+        )  # fmt: skip
+        shared = [*(r for r in shared if r.provider not in orphans), *again.results]
+        snapshot = again.snapshot or snapshot
+    results += shared
     order = [c.provider for c in picked]
     return Report(tuple(sorted(results, key=lambda r: order.index(r.provider))), snapshot, datetime.now(UTC))
 
@@ -209,8 +220,7 @@ def _await_others(
         row = found.get(provider)
         tried_at = row["last_attempt_at"] if row else None
         if provider in late or row is None or tried_at is None or tried_at < asked_at - SHARED_AGE:
-            note = "another process was refreshing it and did not finish"
-            results.append(ProviderResult(provider, "failed", note, shared=True))
+            results.append(ProviderResult(provider, "failed", UNFINISHED, shared=True))
             continue
         note = "; ".join(filter(None, (row["note"], "shared with another refresh")))
         counts = row["row_count"], row["rejected_count"], row["unmapped_count"]

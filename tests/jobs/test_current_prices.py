@@ -19,6 +19,7 @@ from catalog.queries import offers, provider_health
 from catalog.reader import reading
 from catalog.writer import writing
 from interfaces import exits
+from jobs.flight import claimed
 from jobs.refresh import Report, refresh
 from jobs.schedule import run_once
 
@@ -295,6 +296,28 @@ def test_two_refreshes_at_once_share_one_result(served: Any) -> None:
     assert sorted(r.results[0].shared for r in reports) == [False, True]
     assert {r.results[0].outcome for r in reports} == {"ok"}
     assert {r.results[0].row_count for r in reports} == {health(served.home, "nebius")["row_count"]}
+
+
+def test_a_refresh_that_died_is_taken_over(served: Any) -> None:
+    served.provider("nebius", "ecb")
+    holding = threading.Event()
+
+    def die_soon() -> None:
+        with claimed(served.home, ["nebius"]):
+            holding.set()
+            time.sleep(0.5)
+
+    served.home.ensure()
+    other = threading.Thread(target=die_soon)
+    other.start()
+    assert holding.wait(5)
+    report = refresh(served.home, ["nebius", "ecb"], timeout_s=20)
+    other.join()
+    assert [(r.provider, r.outcome, r.shared) for r in report.results] == [
+        ("nebius", "ok", False), ("ecb", "ok", False),
+    ]  # fmt: skip
+    with claimed(served.home, ["nebius"]), pytest.raises(StoreBusy, match="nebius"):
+        refresh(served.home, ["nebius"], timeout_s=0.3)
 
 
 def test_a_live_home_does_not_take_recorded_data(served: Any, run_cli: Any) -> None:
