@@ -120,6 +120,7 @@ def _answer(request: Request, fit: MediaFit, gpu: str, candidates: tuple[str, ..
             "vae_gib": rounded(memory.decoder),
             "activations_gib": rounded(memory.activations),
             "runtime_gib": rounded(memory.runtime),
+            **_up_to_minimum(memory.below_minimum if memory.stated_minimum else 0.0),
         }
     common = _common(request, job.model.name, gpu, fit.verdict, fit.peak, job.accelerator)
     return {
@@ -153,6 +154,7 @@ def _audio_answer(
             "weights_gib": rounded(fit.weights),
             "activations_gib": rounded(fit.activations),
             "runtime_gib": rounded(fit.runtime),
+            **_up_to_minimum(fit.peak - fit.weights - fit.activations - fit.runtime if fit.stated_minimum else 0.0),
         },
         "bottleneck": "capacity" if verdict == "no" else "bandwidth",
         "confidence": "low",
@@ -225,3 +227,8 @@ def _confidence(job: MediaJob) -> str:
     if job.model.source == "request" or job.accelerator.vendor.casefold() != "nvidia" or job.task == "lora":
         return "low"
     return "medium"
+
+
+def _up_to_minimum(gib: float) -> dict[str, float | None]:
+    """What the makers' stated minimum adds to the parts, so that the breakdown makes the sum."""
+    return {"up_to_stated_minimum_gib": rounded(gib)} if gib > 0 else {}

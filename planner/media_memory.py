@@ -46,6 +46,11 @@ class MediaMemory:
     host: float
     stated_minimum: bool
 
+    @property
+    def below_minimum(self) -> float:
+        """What the makers' stated minimum adds to the sum of the parts."""
+        return max(0.0, self.peak - sum((self.encoders, self.denoiser, self.decoder, self.activations, self.runtime)))
+
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
@@ -70,6 +75,8 @@ def media_memory(job: MediaJob) -> MediaMemory:
     peak = (weights + work) / _GIB + RUNTIME_GIB
     minimum = job.model.minimum_gib if _minimum_applies(job) else 0.0
     resident = job.offload == "none"
+    if stage == "loading":
+        parts = _as_loaded(job, parts)
     return MediaMemory(
         encoders=sum(parts.encoders) / _GIB if resident else (weights / _GIB if stage == "text_encoder" else 0.0),
         denoiser=parts.denoiser / _GIB if resident else (weights / _GIB if stage == "denoiser" else 0.0),
@@ -102,6 +109,17 @@ def _parts(job: MediaJob) -> _Parts:
     )
 
 
+def _as_loaded(job: MediaJob, parts: _Parts) -> _Parts:
+    """The parts while they arrive: in 16 bit, but for encoders that bitsandbytes quantises as it reads them."""
+    network = job.model.denoiser
+    arriving = tuple(job.sixteen * encoder.params for encoder in job.model.encoders)
+    return _Parts(
+        parts.encoders if job.encoder_quant in _KEEP_FP32 else arriving,
+        job.sixteen * network.params * network.experts / job.tp,
+        job.sixteen * job.model.decoder.params,
+    )
+
+
 def held_bytes(job: MediaJob) -> tuple[float, float]:
     """Bytes of all parts, and of the denoiser (all experts), as they are held."""
     parts = _parts(job)
@@ -124,7 +142,7 @@ def _stages(job: MediaJob, parts: _Parts, step: float, decode: float, encode: fl
             "decoder": (parts.all, decode),
         }
         if job.quant in _IN_PLACE:
-            stages["loading"] = (job.sixteen * job.model.params, 0.0)
+            stages["loading"] = (_as_loaded(job, parts).all, 0.0)
         return stages
     network = job.model.denoiser
     kept = parts.denoiser if job.quant in _UNMOVABLE and job.offload == "model" else 0.0
