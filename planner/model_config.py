@@ -23,6 +23,8 @@ from planner.model_layers import expert_count, layer_count, moe_layers, whole
 
 _MUST_BE_TEXT = frozenset({"model_type", "native_format", "gguf_type", "hidden_act"})
 _MUST_BE_NUMBERS = frozenset({"compress_ratios", "hybrid_layer_pattern", "attn_type_list"})
+_MUST_BE_ONE_NUMBER = frozenset({"params_b", "active_params_b", "weight_bytes", "expansion_ratio"})
+_MUST_BE_WORDS = frozenset({"layer_types", "layers_block_type", "block_types"})
 _LARGEST = 1e16
 _NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "llm_cfg", "thinker_config")
 
@@ -177,7 +179,9 @@ def usable(config: Mapping[str, Any]) -> dict[str, Any]:
             isinstance(value, list) and all(isinstance(entry, int) and entry >= 0 for entry in value)
         ):
             continue
-        if key == "vocab_size" and not value:
+        if (key == "vocab_size" and not value) or (key in _MUST_BE_ONE_NUMBER and not number):
+            continue
+        if key in _MUST_BE_WORDS and isinstance(value, list) and not all(isinstance(entry, str) for entry in value):
             continue
         kept[key] = value
     return kept
@@ -253,4 +257,5 @@ def _by_size_alone(name: str, config: Mapping[str, Any]) -> ModelSpec:
         "intermediate_size": int(3.5 * hidden),
         "vocab_size": 128256,
     }
-    return spec_from_config(name, {**shaped, **{k: v for k, v in config.items() if v is not None}})
+    missing = {key: value for key, value in shaped.items() if whole(config, key) <= 0}
+    return spec_from_config(name, {**{k: v for k, v in config.items() if v is not None}, **missing})

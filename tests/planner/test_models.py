@@ -133,10 +133,13 @@ def test_a_file_that_is_none(tmp_path):
     assert caught.value.code == "unreadable_model"
 
 
-@pytest.mark.parametrize("value", [None, "abc", -1, [], {}, 1e18, True, [1, "x"]])
+@pytest.mark.parametrize("value", [None, "abc", -1, [], {}, 1e18, True, [1, "x"], [[1]], [None], {"weights": None}])
 @pytest.mark.parametrize(
-    "key", ["model_type", "vocab_size", "n_routed_experts", "compress_ratios", "num_key_value_heads"]
-)
+    "key",
+    ["model_type", "vocab_size", "n_routed_experts", "compress_ratios", "num_key_value_heads", "params_b",
+     "active_params_b", "weight_bytes", "expansion_ratio", "layer_types", "block_types", "attn_config",
+     "quantization_config", "rope_scaling", "cross_attention_layers", "sliding_window_pattern"],
+)  # fmt: skip
 def test_odd_values_are_left_out_not_trusted(key, value):
     config = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100, key: value}
     assert spec(model=config).params_b > 0
@@ -146,3 +149,7 @@ def test_odd_values_are_left_out_not_trusted(key, value):
 def test_a_name_that_is_no_path_is_an_error_of_the_request(name):
     with pytest.raises(RequestError):
         model_spec(parse_request({"workload": "serve", "model": name}))
+
+
+def test_a_size_with_an_unreadable_shape_still_gives_the_usual_one():
+    assert spec(model={"hidden_size": {"a": 1}, "num_hidden_layers": "x", "params_b": 7}).params_b == pytest.approx(7)
