@@ -17,7 +17,7 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "hidden_size": ("n_embed", "model_dim"),
     "num_hidden_layers": ("num_transformer_layers", "num_decoder_layers"),
     "intermediate_size": ("d_ff",),
-    "num_key_value_heads": ("kv_n_heads",),
+    "num_key_value_heads": ("kv_n_heads", "num_attention_groups", "num_query_groups"),
     "head_dim": ("d_kv",),
     "num_experts_per_tok": ("moe_k", "moe_top_k"),
     "n_shared_experts": ("num_shared_expert",),

@@ -271,7 +271,13 @@ def expert_width(config: Mapping[str, Any]) -> int:
 
 def shared_width(config: Mapping[str, Any]) -> int:
     """Summed width of the shared experts of a layer, 0 where there are none."""
-    stated = whole(config, "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size")
+    stated = whole(
+        config,
+        "shared_expert_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "shared_intermediate_size",
+        "share_expert_dim",
+    )
     count = whole(config, "n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
     if not stated and config.get("model_type", "").startswith("llama4"):
         count = 1

@@ -26,7 +26,16 @@ _MUST_BE_NUMBERS = frozenset({"compress_ratios", "hybrid_layer_pattern", "attn_t
 _MUST_BE_ONE_NUMBER = frozenset({"params_b", "active_params_b", "weight_bytes", "expansion_ratio"})
 _MUST_BE_WORDS = frozenset({"layer_types", "layers_block_type", "block_types"})
 _LARGEST = 1e16
-_NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "llm_cfg", "thinker_config")
+_NESTED = (
+    "text_config",
+    "llm_config",
+    "language_config",
+    "language_model_config",
+    "llm_cfg",
+    "language_model",
+    "text_model",
+    "thinker_config",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

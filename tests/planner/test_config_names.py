@@ -82,6 +82,10 @@ def llama(**changes):
                       "kv_lora_rank": 512, "qk_rope_head_dim": 64, "zero_expert_num": 256, "n_routed_experts": 512,
                       "expert_ffn_hidden_size": 2048, "ffn_hidden_size": 12288, "moe_topk": 12},
                      56 * 576 * 2, id="two attentions a block"),
+        pytest.param({"model_type": "step3", "text_config": {
+            "num_hidden_layers": 61, "hidden_size": 7168, "num_attention_heads": 64, "num_attention_groups": 1,
+            "head_dim": 256, "intermediate_size": 18432, "vocab_size": 128815}},
+            2 * 61 * 256 * 2, id="groups of heads"),
         # layers that borrow
         pytest.param(llama(num_kv_shared_layers=8, sliding_window=1024,
                            layer_types=["sliding_attention"] * 24 + ["full_attention"] * 8),
@@ -116,6 +120,16 @@ def test_cache_bytes_of_one_token(config, expected):
         ({"model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "vocab_size": 100352,
           "attn_config": {"kv_n_heads": 8}, "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16,
                                                            "moe_top_k": 4}}, 131.6),
+        ({"model_type": "step3", "text_config": {
+            "num_hidden_layers": 61, "hidden_size": 7168, "num_attention_heads": 64, "num_attention_groups": 1,
+            "head_dim": 256, "intermediate_size": 18432, "moe_intermediate_size": 5120, "moe_num_experts": 48,
+            "moe_top_k": 3, "share_expert_dim": 5120, "moe_layers_enum": ",".join(map(str, range(4, 60))),
+            "vocab_size": 128815}}, 321),
+        ({"model_type": "granitemoehybrid", "num_hidden_layers": 40, "hidden_size": 4096, "num_attention_heads": 32,
+          "num_key_value_heads": 8, "intermediate_size": 768, "num_local_experts": 72, "num_experts_per_tok": 10,
+          "shared_intermediate_size": 1536, "layer_types": (["mamba"] * 5 + ["attention"] + ["mamba"] * 4) * 4,
+          "mamba_n_heads": 128, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1, "vocab_size": 100352,
+          "tie_word_embeddings": True}, 32.2),
         ({"model_type": "mamba", "num_hidden_layers": 64, "hidden_size": 2560, "state_size": 16, "vocab_size": 50280},
          2.77),
     ],
