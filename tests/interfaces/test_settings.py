@@ -90,7 +90,7 @@ def test_nan_is_no_number_of_seconds(run, arguments):
 def test_an_output_that_lacks_the_letters_is_no_error(run):
     result = run("offers", "--lang", "hi", "--limit", "1", PYTHONIOENCODING="ascii")
     assert "Traceback" not in result.stderr
-    assert "\\u09" in result.stdout
+    assert len(result.stdout.splitlines()) > 2
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["resolve", "h100"], ["--help"]])
