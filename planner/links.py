@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog.types import Accelerator
 from planner.datafiles import data_rows
@@ -35,13 +35,15 @@ class Link:
     """What connects the GPUs of one machine: the measured system it is read from, and how it is scaled.
 
     `kind` is pcie or the name of the accelerator table: nvlink, infinity_fabric, ici, ethernet, and so on. `measured`
-    is False for a scaled table.
+    is False for a scaled table. `beside` is a faster link that the card has and leaves unused: never slower than this
+    one, whatever two machines measured.
     """
 
     kind: str
     system: str
     bandwidth_factor: float = 1.0
     measured: bool = True
+    beside: Link | None = None
 
 
 @functools.lru_cache(maxsize=2048)
@@ -50,8 +52,10 @@ def link_of(gpu: Accelerator, gpus: int, interconnect: str | None) -> Link:
     pcie = _pcie_link(gpu)
     name = gpu.link
     speed = gpu.link_gb_s_bidirectional or 0.0
-    if interconnect in {"pcie", "none"} or name in {"", "none"}:
+    if name in {"", "none"}:
         return pcie
+    if interconnect in {"pcie", "none"}:
+        return replace(pcie, beside=_nvlink(gpu, speed)) if name == "nvlink" and speed else pcie
     if name == "nvlink_bridge":
         # Bridges join two cards (H200 NVL: four); most PCIe hosts are rented without one, unless it is stated.
         bridged = 4 if gpu.gpu.startswith("h200") else 2
@@ -114,6 +118,8 @@ def allreduce_us(link: Link, engine: str, gpus: int, elements: float, *, eager: 
     inside = _interpolated(_curve(link.system, engine, eager, per_node), elements) if per_node > 1 else 0.0
     floor = math.exp(_curve(link.system, engine, eager, per_node)[0]) if per_node > 1 else 0.0
     scaled = floor + max(0.0, inside - floor) / link.bandwidth_factor
+    if link.beside is not None:
+        scaled = max(scaled, allreduce_us(link.beside, engine, per_node, elements, eager=eager))
     if nodes == 1:
         return scaled
     return scaled + _NODE_HOP_US * math.log2(nodes) * 2 + 2 * elements * 2 / per_node / (_NODE_GB_S * 1e3)

@@ -86,7 +86,7 @@ def speed_inputs(
         dp=layout.dp,
         ep=layout.ep,
         nodes=layout.nodes,
-        link=link_of(gpu, max(1, layout.gpus // layout.nodes), interconnect),
+        link=link_of(gpu, max(1, min(max(tp, layout.ep), layout.gpus // layout.nodes)), interconnect),
         eager=not graphs or rule.engine == "transformers",
         vendor=gpu.vendor,
         blackwell=gpu.architecture.startswith(("Blackwell", "Rubin")) and gpu.segment == "datacenter",

@@ -3,6 +3,7 @@
 import pytest
 
 from catalog.accelerators import accelerator
+from planner.estimate import estimate_line
 from planner.links import allreduce_us, link_of
 
 H100 = accelerator("h100-sxm-80gb")
@@ -45,3 +46,29 @@ def test_bridges_join_two_cards_and_only_where_stated():
 def test_a_second_machine_costs_a_hop():
     link = link_of(H100, 8, None)
     assert allreduce_us(link, "vllm", 16, 1e5, nodes=2) > allreduce_us(link, "vllm", 8, 1e5) + 30
+
+
+@pytest.mark.parametrize("slug", ["gb300-288gb", "b200-sxm-180gb", "h100-sxm-80gb", "a100-sxm-40gb"])
+@pytest.mark.parametrize("gpus", [2, 4, 8])
+def test_pcie_is_never_faster_than_the_nvlink_it_leaves_unused(slug, gpus):
+    card = accelerator(slug)
+    for elements in (1e3, 1e4, 1e5, 1e6, 1e7):
+        own = allreduce_us(link_of(card, gpus, None), "vllm", gpus, elements)
+        assert allreduce_us(link_of(card, gpus, "pcie"), "vllm", gpus, elements) >= own
+
+
+@pytest.mark.parametrize("slug", ["a100-sxm-40gb", "b200-sxm-180gb", "l40s-48gb", "mi300x-192gb"])
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm"])
+def test_a_longer_message_is_never_faster(slug, engine):
+    for gpus in (2, 4, 8):
+        link = link_of(accelerator(slug), gpus, None)
+        times = [allreduce_us(link, engine, gpus, 2.0**n) for n in range(6, 28)]
+        assert times == sorted(times)
+
+
+def test_copies_of_a_bridged_pair_use_their_bridges():
+    """Two pairs of H100 NVL are two bridges: as fast together as each alone."""
+    shared = {"workload": "serve", "model": "Qwen/Qwen3.5-122B-A10B", "gpu": "h100-nvl-94gb", "weights": "fp8",
+              "tp": 2, "context": 4096}  # fmt: skip
+    pair, pairs = (estimate_line({**shared, "dp": n, "gpus": 2 * n, "concurrency": n}) for n in (1, 2))
+    assert pairs["output_tokens_s"] == pytest.approx(2 * pair["output_tokens_s"], rel=0.01)
