@@ -12,9 +12,13 @@ from catalog.engine import quoted
 from catalog.errors import UnknownName
 from catalog.reader import Catalog
 
-_SAME_COLUMNS = {"v_cheapest": "v_offers", "offers_as_of": "v_offers", "offers_for": "v_offers"}
+_SAME_COLUMNS = {
+    "v_cheapest": "v_offers", "offers_as_of": "v_offers", "offers_for": "v_offers",
+    "price_history_since": "v_price_history",
+}  # fmt: skip
 MACROS: Mapping[str, str] = {
     "offers_as_of": "offers_as_of(moment): v_offers as it was then; stock and flags of the past are not kept",
+    "price_history_since": "price_history_since(moment): the rows of v_price_history that hold at or after a moment",
     "offers_for": "offers_for(min_gpu_memory_gb, min_memory_bandwidth_gb_s): v_offers with at least that, by price",
 }
 

@@ -202,7 +202,10 @@ def sync(path: Path) -> None:
 
 def reaches_back(sql: str) -> bool:
     """Whether a query looks at the past, and so needs the closed months; opening them takes a few milliseconds each."""
-    return any(name in sql.casefold() for name in ("v_price_history", "v_price_log", "offers_as_of", "history_"))
+    return any(
+        name in sql.casefold()
+        for name in ("v_price_history", "v_price_log", "offers_as_of", "price_history_since", "history_")
+    )
 
 
 def attach_history(catalog: Catalog, home: Home) -> None:

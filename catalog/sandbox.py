@@ -26,7 +26,7 @@ _OPEN_VIEWS = frozenset({"duckdb_columns", "duckdb_tables", "duckdb_views"})
 _ENGINE_NAME = re.compile(r"^(duckdb|pragma|sqlite|pg)_")
 _TABLE_FUNCTIONS = _OPEN_VIEWS | {
     "generate_series", "histogram", "json_each", "json_tree", "offers_as_of", "offers_for", "pragma_table_info",
-    "range", "repeat_row", "summary", "unnest",
+    "price_history_since", "range", "repeat_row", "summary", "unnest",
 }  # fmt: skip
 # Scalar functions that reach outside the data: environment, settings, variables, logs, other texts as queries.
 _CLOSED_FUNCTIONS = re.compile(

@@ -27,15 +27,15 @@ ORDER BY gb_per_usd_hour DESC, offer_id LIMIT 20;
 
 -- name: What disappeared this week
 SELECT provider, instance_type, region, purchase_option, price, currency, valid_to AS gone_at
-FROM v_price_history
-WHERE ended_by = 'gone' AND valid_to > now() - INTERVAL 7 DAY
+FROM price_history_since(now() - INTERVAL 7 DAY)
+WHERE ended_by = 'gone'
   AND offer_id NOT IN (SELECT offer_id FROM v_offers)
 ORDER BY gone_at DESC;
 
 -- name: Prices that fell in the last 7 days
 SELECT valid_from, provider, instance_type, region, purchase_option, round(change_pct, 1) AS change_pct,
        round(price_usd_gpu_hour, 3) AS usd_gpu_hour
-FROM v_price_history
+FROM price_history_since(now() - INTERVAL 7 DAY)
 WHERE change_pct < 0 AND valid_from > now() - INTERVAL 7 DAY
 ORDER BY change_pct, offer_id LIMIT 50;
 

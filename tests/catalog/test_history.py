@@ -103,6 +103,18 @@ def test_changes_are_logged_once_and_the_past_stays_what_it_was(story: Story) ->
     assert story.as_of(START + 40 * DAY) == {"a": (5, "expired"), "b": (7.5, "expired")}
 
 
+def test_history_since_a_moment_tells_what_held_then_and_came_after(story: Story) -> None:
+    for day, prices in enumerate(({A: "4", B: "6"}, {A: "4"}, {A: "5", B: "6"}, {A: "5"})):
+        story.run(START + day * DAY, prices)
+    rows = story.ask(
+        f"FROM price_history_since('{(START + 1.5 * DAY).isoformat()}') ORDER BY instance_type, valid_from"
+    )
+    assert [(r["instance_type"], float(r["price"]), r["event"], r["ended_by"]) for r in rows] == [
+        ("a", 4, "earlier", "change"), ("a", 5, "change", None), ("b", 6, "back", "gone"),
+    ]  # fmt: skip
+    assert [r["change_pct"] for r in rows] == [None, 25, None]
+
+
 def test_only_a_complete_good_run_closes_an_offer(story: Story) -> None:
     story.run(START, {A: "4", B: "6"})
     for day, outcome in enumerate(("partial", "held", "failed", "skipped"), start=1):

@@ -53,6 +53,16 @@ def test_months_of_runs(bench: ModuleType, tmp_path: Path) -> None:
             )
             assert told == held, days
             assert len(told) == 300
+            whole = "SELECT * FROM {} ORDER BY offer_id, valid_from"
+            since = f"price_history_since('{moment.isoformat()}')"
+            cut = f"v_price_history WHERE coalesce(valid_to, 'infinity') > '{moment.isoformat()}'::TIMESTAMPTZ"
+            recent, full = catalog.rows(whole.format(since)), catalog.rows(whole.format(cut))
+            known = ("event", "change_pct")  # of what held at the moment itself the beginning is not looked up
+            assert [{k: v for k, v in r.items() if k not in known} for r in recent] == [
+                {k: v for k, v in r.items() if k not in known} for r in full
+            ]
+            after = [r for r in recent if r["valid_from"] > moment]
+            assert after == [r for r in full if r["valid_from"] > moment]
 
     month = files_in(home)[1]
     month.chmod(0o644)

@@ -131,7 +131,7 @@ def test_views_have_the_promised_columns_in_order(catalog: Catalog) -> None:
 
 
 DOCUMENTED = ("v_offers", "v_cheapest", "v_price_history", "v_price_daily", "v_surcharges", "v_provider_health",
-              "v_rejections", "v_unmapped", "offers_as_of", "offers_for")  # fmt: skip
+              "v_rejections", "v_unmapped", "offers_as_of", "offers_for", "price_history_since")  # fmt: skip
 
 
 def test_views_and_columns_are_described(catalog: Catalog) -> None:
