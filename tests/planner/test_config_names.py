@@ -228,3 +228,12 @@ def test_shared_scales_bind_the_split(model, weights, tp, legal):
     asked = {"workload": "serve", "gpu": "h200-sxm-141gb", "gpus": tp, "tp": tp, "model": model, "weights": weights}
     illegal = [reason for reason in estimate_line(asked)["reasons"] if reason["code"] == "split_illegal"]
     assert (not illegal) == legal
+
+
+@pytest.mark.parametrize(
+    ("model", "limit"), [("meta-llama/Llama-2-7b-chat-hf", 4096), ("Qwen/Qwen2.5-7B-Instruct", 32768)]
+)
+def test_known_models_have_the_positions_of_their_configuration(model, limit):
+    asked = {"workload": "serve", "gpu": "h100-sxm-80gb", "model": model}
+    assert not any("beyond" in said for said in estimate_line({**asked, "context": limit})["assumptions"])
+    assert any("beyond" in said for said in estimate_line({**asked, "context": limit + 1})["assumptions"])
