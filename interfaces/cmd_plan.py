@@ -23,7 +23,7 @@ from interfaces.plans import print_plan
 from interfaces.render import note
 from interfaces.workloads import given_keys, workload_options
 from planner.desk import DEFAULT_LIMIT
-from planner.policy import OBJECTIVES, PLAN_KEYS
+from planner.policy import PLAN_CHOICES, PLAN_KEYS
 
 # Filters that are keys of the workload or of the plan here.
 _NOT_FILTERS = ("gpu", "max_commitment_days")
@@ -41,13 +41,14 @@ _HELP = {
     "max_commitment_days": "Longest reservation to consider (default 0).",
     "storage_gb": "Gigabytes kept (default: weights x 1.2).",
     "egress_gb": "Gigabytes out: a month for serve, else the job.",
+    "cold_start": "What a start finds: weights in an object_store (default), a cached_image, too, or an attached_volume.",
     "batch_share": "serve: the share of the load that may wait, planned on a second tier where spot is allowed.",
 }
 
 
 def _plan_options(command: Any) -> Any:
     for name in reversed(PLAN_KEYS):
-        kind = click.Choice(OBJECTIVES) if name == "objective" else None
+        kind = click.Choice(PLAN_CHOICES[name]) if name in PLAN_CHOICES else None
         command = click.option(f"--{name.replace('_', '-')}", name, type=kind, default=None, help=_HELP.get(name))(
             command
         )

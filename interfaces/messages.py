@@ -61,7 +61,7 @@ TEMPLATES: Mapping[str, str] = {
     "small_card_first": "one card of {memory_gb} GB is enough",
     "pareto": "nothing is both cheaper and faster",
     "spot_priced_with_interruptions": "spot, {overhead_percent} % added for interruptions (every {mean_hours} h)",
-    "cold_start": "cold start {cold_start_s} s: p99 TTFT {ttft_p99_ms_warm} ms warm, {ttft_p99_ms_cold} ms cold",
+    "cold_start": "cold start {cold_start_s} s ({kind}): p99 TTFT {ttft_p99_ms_warm} ms warm, {ttft_p99_ms_cold} ms cold",
     "commitment_break_even": "pays from {months} months of use on (term {term_months} months)",
     "checkpoints": "checkpoint of {size_gb} GB in {write_s} s",
     "cost_per_thousand_items": "${usd} per 1,000 items",

@@ -22,7 +22,7 @@ class Usage:
 
     `hours` are useful hours of each instance, `starts` its starts. `storage_gb` is per instance unless
     `storage_shared`. `addresses`: whether instances answer the public. `disk_survives` False: what is stored must
-    outlive an instance, so its own disk does not count.
+    outlive an instance, so its own disk does not count and a volume is paid.
     """
 
     monthly: bool

@@ -127,6 +127,7 @@ def _cold_reason(option: Option, usage: Usage, offer: Mapping[str, Any]) -> Reas
     start = usage.start
     return reason(
         "cold_start",
+        kind=start.kind,
         cold_start_s=round(start.total_s, 1),
         boot_s=start.boot_s,
         image_s=round(start.image_s, 1),

@@ -11,6 +11,7 @@ from catalog.reader import Catalog
 from planner.alternatives import alternatives, break_even
 from planner.candidates import Candidates, Shape, collect
 from planner.cost_extras import surcharge_table
+from planner.cost_start import start_assumption
 from planner.desk import Ask, Desk
 from planner.options import Outcome, WorkloadPlanner
 from planner.plan_serving import ServingPlanner
@@ -83,7 +84,7 @@ def make_plan(catalog: Catalog, ask: Ask, planner: WorkloadPlanner | None = None
         ],
         "rejected": rejected(found, outcomes, allowed, aside, ruled_out, planner, ask.policy, any_ranked=bool(ranked)),
         "providers": _providers(catalog, ask, shown),
-        "assumptions": planner.assumptions(),
+        "assumptions": [*planner.assumptions(), *_start_assumptions(ask, [*ranked, *others])],
         "warnings": _warnings(catalog, ask, ranked, found),
     }
     return Result(answer, ranked, only_stale=not ranked and _old_would_fit(found, planner))
@@ -149,6 +150,12 @@ def _with_break_even(plans: list[Plan]) -> list[Plan]:
         else p
         for p in plans
     ]
+
+
+def _start_assumptions(ask: Ask, plans: list[Plan]) -> list[str]:
+    """The rates of a start, where anything starts: every job, and a service that scales to zero."""
+    starts = ask.request.workload != "serve" or any(r["code"] == "cold_start" for p in plans for r in p.reasons)
+    return [start_assumption(ask.policy.cold_start)] if starts else []
 
 
 def _frontier(plans: list[Plan]) -> list[Plan]:

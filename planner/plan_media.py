@@ -65,7 +65,8 @@ class MediaPlanner:
         lanes = used // together
         hours = self.items * fit.seconds_per_item / lanes / 3600
         deadline = self.policy.deadline_h
-        left_h = working_hours(deadline, fit.required_gib * _GIB_TO_GB) if deadline else math.inf
+        size_gb = fit.required_gib * _GIB_TO_GB
+        left_h = working_hours(deadline, size_gb, self.policy.cold_start) if deadline else math.inf
         instances = max(1, math.ceil(hours / left_h)) if math.isfinite(left_h) else 1
         hours /= instances
         return Outcome((self._option(shape, fit, lanes, instances, hours),))
@@ -110,7 +111,7 @@ class MediaPlanner:
 
     def usage(self, option: Option, offer: Mapping[str, Any]) -> Usage | Reason:
         """The job once; on spot each interruption costs a start and half an item."""
-        start = cold_start(offer, option.load_gb)
+        start = cold_start(offer, option.load_gb, self.policy.cold_start)
         interruptions = None
         if offer["purchase_option"] == "spot":
             lost_s = (option.seconds_per_item or 0.0) / 2
@@ -129,6 +130,7 @@ class MediaPlanner:
             addresses=False,
             start=start,
             interruptions=interruptions,
+            disk_survives=start.kind != "attached_volume",
         )
 
     def resolved(self) -> dict[str, Any]:

@@ -190,7 +190,7 @@ class ServingPlanner:
         rate_instance = (replica.output_tokens_s or 0.0) * per_instance
         hours_one = tokens / rate_instance / 3600 if rate_instance else math.inf
         deadline = self.policy.deadline_h
-        left_h = working_hours(deadline, common["load_gb"]) if deadline else math.inf
+        left_h = working_hours(deadline, common["load_gb"], self.policy.cold_start) if deadline else math.inf
         groups = max(1, math.ceil(hours_one / left_h)) if math.isfinite(left_h) else 1
         return Option(
             instances=groups * instances_each,

@@ -185,7 +185,7 @@ class TrainingPlanner:
 
     def usage(self, option: Option, offer: Mapping[str, Any]) -> Usage | Reason:
         """The job once: hours, one start, weights and kept checkpoints; on spot, Young's interval and its overhead."""
-        start = cold_start(offer, option.load_gb)
+        start = cold_start(offer, option.load_gb, self.policy.cold_start)
         interruptions = None
         if offer["purchase_option"] == "spot":
             write_s = option.speed["checkpoint_write_s"] if option.speed else 1.0
@@ -204,7 +204,7 @@ class TrainingPlanner:
             addresses=False,
             start=start,
             interruptions=interruptions,
-            disk_survives=interruptions is None,
+            disk_survives=interruptions is None and start.kind != "attached_volume",
         )
 
     def resolved(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _DAY_H = 24
 
 def usage_of(policy: Policy, option: Option, offer: Mapping[str, Any], *, online: bool) -> Usage | Reason:
     """A month of service at its duty, or the job once; a reason where spot would never get the job done."""
-    start = cold_start(offer, option.load_gb)
+    start = cold_start(offer, option.load_gb, policy.cold_start)
     interruptions = None
     if offer["purchase_option"] == "spot":
         lost_s = (option.latency_ms or 0.0) / 2000 if online else 0.0
@@ -41,6 +41,7 @@ def usage_of(policy: Policy, option: Option, offer: Mapping[str, Any], *, online
         addresses=online,
         start=start,
         interruptions=interruptions,
+        disk_survives=start.kind != "attached_volume",
     )
 
 

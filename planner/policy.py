@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from catalog.errors import UnknownName, nearest
+from planner.cost_start import START_KINDS, StartKind
 from planner.request import MEDIA, SERVING, TRAINING, Request, RequestError
 
 Objective = Literal["cost", "latency", "throughput", "balanced"]
@@ -34,6 +35,7 @@ class PlanKeys:
     `requests_s` is the peak arrival rate, for which replicas are sized; `average_requests_s` the mean rate over the
     hours of service (the peak where not stated); `requests` the size of a batch job. `storage_gb` and `egress_gb` are
     per month for serve, for the whole job otherwise. `batch_share` is the part of a service's load that may wait.
+    `cold_start` says what a starting machine has at hand (`planner.cost_start`).
     """
 
     requests_s: float | None = None
@@ -50,9 +52,12 @@ class PlanKeys:
     storage_gb: float | None = None
     egress_gb: float | None = None
     batch_share: float | None = None
+    cold_start: StartKind | None = None
 
 
 PLAN_KEYS: tuple[str, ...] = tuple(f.name for f in fields(PlanKeys))
+# Keys that name one of a few things; the others are numbers.
+PLAN_CHOICES: Mapping[str, tuple[str, ...]] = {"objective": OBJECTIVES, "cold_start": START_KINDS}
 _WHOLE = frozenset({"requests", "max_commitment_days"})
 _ZERO_ALLOWED = frozenset({"starts_per_day", "max_commitment_days", "storage_gb", "egress_gb", "batch_share"})
 _SERVE_ONLY = frozenset(
@@ -84,6 +89,7 @@ class Policy:
     storage_gb: float | None = None
     egress_gb: float | None = None
     batch_share: float | None = None
+    cold_start: StartKind = "object_store"
     purchase_options: tuple[str, ...] = ("on_demand", "reserved")
     allow_stale: bool = False
 
@@ -107,16 +113,17 @@ def parse_plan_keys(raw: Mapping[str, Any], workload: str) -> PlanKeys:
             continue
         if (key in _SERVE_ONLY and workload != "serve") or (key in _TOKENS_ONLY and workload not in SERVING):
             raise RequestError("unknown_key", f"{key} does not apply to workload {workload}")
-        values[key] = _objective(value) if key == "objective" else _number(key, value)
+        choices = PLAN_CHOICES.get(key)
+        values[key] = _number(key, value) if choices is None else _choice(key, value, choices)
     keys = PlanKeys(**values)
     if keys.average_requests_s is not None and (keys.requests_s is None or keys.average_requests_s > keys.requests_s):
         raise RequestError("bad_value", "average_requests_s goes with requests_s, the peak, and is at most as high")
     return keys
 
 
-def _objective(value: Any) -> str:
-    if value not in OBJECTIVES:
-        unknown = UnknownName("objective", value, OBJECTIVES)
+def _choice(key: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        unknown = UnknownName(key, value, choices)
         raise RequestError("bad_value", str(unknown), unknown.suggestions)
     return str(value)
 
@@ -176,6 +183,7 @@ def policy_for(
         storage_gb=keys.storage_gb,
         egress_gb=keys.egress_gb,
         batch_share=keys.batch_share,
+        cold_start=keys.cold_start or "object_store",
         purchase_options=asked_purchase or _purchase_options(request.workload),
         allow_stale=allow_stale,
     )

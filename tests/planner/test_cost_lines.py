@@ -14,7 +14,7 @@ from planner.cost_extras import egress_lines, meter_lines, storage_lines, surcha
 from planner.cost_lines import Charge, cost_of
 from planner.cost_rates import _rates, rate, start_habit
 from planner.cost_spot import checkpointed, hours_between, restarted
-from planner.cost_start import ColdStart, cold_start, rounded_up_s
+from planner.cost_start import START_KINDS, ColdStart, cold_start, rounded_up_s
 from planner.datafiles import data_rows
 
 
@@ -212,6 +212,23 @@ def test_cold_starts_by_kind_of_offer_and_habit_of_provider():
     assert cold_start(offer(boot_time_s=42), 10.5).boot_s == 42
     assert cold_start(offer(provider="lambda_cloud"), 10.5).billed_s == 110  # boot is not billed there
     assert start_habit("nobody").boot_billed
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0, 2000), st.sampled_from(["vm", "bare_metal", "serverless", "community"]))
+def test_the_more_a_start_finds_the_shorter_it_is(weights_gb, tenancy):
+    pulled, cached, attached = (cold_start(offer(tenancy=tenancy), weights_gb, kind) for kind in START_KINDS)
+    assert pulled.total_s >= cached.total_s >= attached.total_s
+    assert pulled.billed_s >= cached.billed_s >= attached.billed_s
+    assert cached.image_s == attached.image_s == 0
+    assert pulled.boot_s == cached.boot_s == attached.boot_s
+
+
+def test_a_start_with_cached_image_and_with_an_attached_volume():
+    cached, attached = cold_start(offer(), 21.0, "cached_image"), cold_start(offer(), 19.9, "attached_volume")
+    assert (cached.boot_s, cached.image_s, cached.load_s) == (180, 0, pytest.approx(20))
+    assert (attached.boot_s, attached.image_s, attached.load_s) == (180, 0, pytest.approx(10))
+    assert attached.billed_s == pytest.approx(190)
 
 
 def test_every_rate_has_a_source_and_a_unit():

@@ -432,3 +432,30 @@ def test_a_deadline_that_nothing_meets_says_what_came_closest(shop):
     nearest = answer["rejected"]["nearest"]
     assert nearest["reason"]["code"] == "deadline_missed"
     assert nearest["reason"]["values"]["hours"] > 1
+
+
+def test_an_attached_volume_is_paid_even_where_the_machine_has_a_disk(shop):
+    plan = shop([an_offer("l40s-48gb", "0.90")], [a_surcharge("block_storage", "0.08", "gb_month")])
+    bursts = {"hours_per_day": 2, "starts_per_day": 10}
+    kept, attached = (
+        plan(LLAMA_8B, cold_start=kind, **bursts)["rows"][0] for kind in ("cached_image", "attached_volume")
+    )
+    assert kept["cost_storage_usd"] == 0  # on the machine's own disk
+    # 16.06 GB x 1.2 in whole gigabytes, all month whether the machine is up or not
+    assert attached["cost_storage_usd"] == 1.60
+    assert kept["cost_compute_usd"] > attached["cost_compute_usd"]
+
+
+@pytest.mark.parametrize("workload", ["batch", "serve"])
+def test_what_a_start_finds_is_echoed_and_said(shop, workload):
+    plan = shop([an_offer("l40s-48gb", "0.90")])
+    usual = plan({**LLAMA_8B, "workload": workload})
+    assert usual["policy"]["cold_start"] == "object_store"
+    said = [line for line in usual["assumptions"] if line.startswith("cold start: ")]
+    # a service that is always up has no start to speak of
+    assert said == (
+        [] if workload == "serve"
+        else ["cold start: image of 10 GB pulled at 0.1 GB/s, weights from an object store at 1.05 GB/s"]
+    )  # fmt: skip
+    with pytest.raises(RequestError, match="attached_volume"):
+        plan({**LLAMA_8B, "workload": workload}, cold_start="attached_volumes")

@@ -148,6 +148,32 @@ def test_bursty_endpoint_where_the_hour_loses_to_the_second(recorded):
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "image_s", "gb_s", "session_s", "compute"),
+    [
+        # 12 min + 36 s boot + image + weights, whole seconds; x 304.1667 starts a month at 0.79 an hour
+        ("object_store", 100, 1.05, 872, "58.20"),
+        ("cached_image", 0, 1.05, 772, "51.53"),
+        ("attached_volume", 0, 1.99, 765, "51.06"),
+    ],
+)
+def test_bursts_by_what_a_start_finds(recorded, kind, image_s, gb_s, session_s, compute):
+    chat = {"workload": "serve", "model": "meta-llama/Llama-3.1-8B-Instruct", "context": 4096, "gpu": "l40s"}
+    where = only("beam", "runpod", gpu_count="1", tenancy=("vm", "community"))
+    bursts = recorded(chat, only=where, hours_per_day=2, starts_per_day=10, cold_start=kind)
+    assert bursts["policy"]["cold_start"] == kind
+    assert [line for line in bursts["assumptions"] if line.startswith("cold start: ")]
+    by_hour, by_second = find(bursts, provider="beam"), find(bursts, provider="runpod")
+    assert bursts["rows"][0]["provider"] == "runpod"  # whole hours lose whatever a start finds
+    assert cents(by_hour["cost_compute_usd"]) == Decimal("219.00")  # 304.1667 hours at 0.72
+    assert math.ceil(720 + 36 + image_s + 16.06 / gb_s) == session_s
+    assert cents(by_second["cost_compute_usd"]) == Decimal(compute)
+    cold = value_of(by_second, "cold_start")
+    assert (cold["kind"], cold["image_s"]) == (kind, image_s)
+    assert cold["cold_start_s"] == pytest.approx(36 + image_s + 16.06 / gb_s, abs=0.06)
+    assert cold["ttft_p99_ms_cold"] == pytest.approx(cold["ttft_p99_ms_warm"] + 1000 * cold["cold_start_s"], abs=60)
+
+
 def test_egress_turns_a_ranking_round(recorded):
     chat = {"workload": "serve", "model": "meta-llama/Llama-3.1-8B-Instruct", "context": 4096}
     where = only("aws", "lambda_cloud", gpu=("h100-sxm-80gb", "b200-sxm-180gb"), gpu_count="1",
