@@ -83,9 +83,9 @@ def storage_lines(
         if local is not None and offer["tenancy"] != "serverless":
             return [], [], reason("disk_too_small", need_gb=need_gb, disk_gb=local)
         return [], [reason("storage_price_unknown", need_gb=need_gb * copies)], None
-    billable = max(need_gb * copies - float(meter["included_quantity"] or 0), 0.0)
-    months = hours / HOURS_PER_MONTH
-    return [Charge("block_storage", billable * months, "gb_month", meter["price_usd"], _source(meter))], [], None
+    months, source = hours / HOURS_PER_MONTH, _source(meter)
+    parts = billed(meter, need_gb * copies) or [(0.0, float(meter["price_usd"]))]
+    return [Charge("block_storage", gb * months, "gb_month", price, source) for gb, price in parts], [], None
 
 
 def egress_lines(
@@ -100,38 +100,44 @@ def egress_lines(
     gb_per_unit = _GB_PER_UNIT.get(meter["unit"])
     if gb_per_unit is None:
         return [], [reason("egress_price_unknown", egress_gb=egress_gb)]
-    billable = max(egress_gb / gb_per_unit - float(meter["included_quantity"] or 0), 0.0)
     unit, source = meter["unit"], _source(meter)
-    return [Charge("egress", amount, unit, price, source) for amount, price in tiered(meter, billable)], []
+    return [Charge("egress", n, unit, price, source) for n, price in billed(meter, egress_gb / gb_per_unit)], []
 
 
-def tiered(meter: Meter, amount: float) -> list[tuple[float, float]]:
-    """Split an amount over the tiers of a meter: (quantity, US dollars each). Tier prices are in its own currency."""
-    usd = float(meter["price_usd"])
-    tiers = sorted(meter["tiers"] or [], key=lambda t: t["from_quantity"])
-    if not tiers:
-        return [(amount, usd)]
+def billed(meter: Meter, amount: float, months: float = 1.0) -> list[tuple[float, float]]:
+    """What of an amount is paid: (quantity, US dollars each) beyond what is included, tier by tier.
+
+    Args:
+        meter: `included_quantity` and the bounds of `tiers` are per month; tier prices are in the meter's own currency.
+        amount: quantity in the meter's unit.
+        months: the time in which it accrues, for meters that count time; less than one month still includes all of it.
+
+    Tiers that begin at zero are counted from the first paid unit; where they begin with the included quantity or
+    beyond it, as in price lists whose first step is free, their bounds count it.
+    """
+    span = max(months, 1.0)
+    usd, free = float(meter["price_usd"]), float(meter["included_quantity"] or 0) * span
     to_usd = usd / float(meter["price"]) if meter["price"] else 1.0
-    starts = [float(t["from_quantity"]) for t in tiers]
-    prices = [float(t["price"]) * to_usd for t in tiers]
-    if starts[0] > 0:
-        starts, prices = [0.0, *starts], [usd, *prices]
+    steps = sorted((float(t["from_quantity"]) * span, float(t["price"]) * to_usd) for t in meter["tiers"] or ())
+    if not steps or steps[0][0] < free or not free:
+        amount, free = max(amount - free, 0.0), 0.0
+    if not steps or steps[0][0] > free:
+        steps = [(free, usd), *steps]
+    starts, prices = [start for start, _ in steps], [price for _, price in steps]
     ends = [*starts[1:], math.inf]
     parts = zip(starts, ends, prices, strict=True)
     return [(min(amount, end) - start, price) for start, end, price in parts if amount > start]
 
 
 def address_lines(table: Surcharges, offer: Mapping[str, Any], instances: int, hours: float) -> list[Charge]:
-    """One public IPv4 address for each instance that answers users."""
+    """One public IPv4 address for each instance that answers users; what is included, an account has once."""
     meter = table.find(offer["provider"], "public_ipv4", offer["region"])
     if meter is None or not meter["price_usd"]:
         return []
     months = hours / HOURS_PER_MONTH
     quantity = months * instances if meter["unit"].endswith("month") else hours * instances
-    quantity = max(quantity - float(meter["included_quantity"] or 0) * max(months, 1.0), 0.0)
-    if not quantity:
-        return []
-    return [Charge("public_ipv4", quantity, f"address_{meter['unit']}", meter["price_usd"], _source(meter))]
+    unit, source = f"address_{meter['unit']}", _source(meter)
+    return [Charge("public_ipv4", n, unit, price, source) for n, price in billed(meter, quantity, months)]
 
 
 def meter_lines(table: Surcharges, offer: Mapping[str, Any], instance_hours: float) -> tuple[list[Charge], bool]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.cost import Usage, price
-from planner.cost_extras import egress_lines, meter_lines, storage_lines, surcharge_table, tiered
+from planner.cost_extras import address_lines, billed, egress_lines, meter_lines, storage_lines, surcharge_table
 from planner.cost_lines import Charge, cost_of
 from planner.cost_rates import _rates, rate, start_habit
 from planner.cost_spot import checkpointed, hours_between, restarted
@@ -154,7 +154,42 @@ def test_egress_by_tiers_and_beyond_what_is_free():
 def test_tiers_in_another_currency_are_converted_at_the_meters_own_rate():
     euro = meter("egress", 0.11, "gb", price=Decimal("0.10"), currency="EUR",
                  tiers=[{"from_quantity": Decimal(1000), "price": Decimal("0.05")}])  # fmt: skip
-    assert tiered(euro, 1500.0) == [(1000.0, 0.11), (500.0, pytest.approx(0.055))]
+    assert billed(euro, 1500.0) == [(1000.0, 0.11), (500.0, pytest.approx(0.055))]
+
+
+def test_tiers_whose_first_step_is_free_count_it():
+    # price list: 100 GB free, then 0.08, from 10,240 GB on 0.065
+    steps = [
+        {"from_quantity": Decimal(start), "price": Decimal(each)} for start, each in ((100, "0.08"), (10240, "0.065"))
+    ]
+    table = surcharge_table([meter("egress", 0.08, "gb", tiers=steps, included_quantity=Decimal(100))])
+    cost = {gb: cost_of(egress_lines(table, offer(), gb)[0]).exact().total for gb in (50.0, 100.0, 1100.0, 20_000.0)}
+    # 10,140 x 0.08 = 811.20 and 9,760 x 0.065 = 634.40
+    assert cost == {50.0: 0, 100.0: 0, 1100.0: Decimal(80), 20_000.0: Decimal("1445.60")}
+
+
+def test_storage_by_tiers_and_beyond_what_is_free():
+    # 50 GB free, then 0.10, from the 200th paid gigabyte on 0.06; half a month
+    steps = [{"from_quantity": Decimal(start), "price": Decimal(each)} for start, each in ((0, "0.10"), (200, "0.06"))]
+    table = surcharge_table([meter("block_storage", 0.10, "gb_month", tiers=steps, included_quantity=Decimal(50))])
+    charges, *_ = storage_lines(table, offer(), need_gb=450.0, instances=1, hours=365.0, shared=True)
+    assert [(c.quantity, c.unit_price_usd) for c in charges] == [(100.0, 0.1), (100.0, pytest.approx(0.06))]
+    assert cost_of(charges).exact().total == Decimal(16)
+    charges, *_ = storage_lines(table, offer(), need_gb=40.0, instances=1, hours=730.0, shared=True)
+    assert cost_of(charges).exact().total == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.floats(0, 1e6),
+    st.sampled_from([None, 0, 100, 744]),
+    st.lists(st.tuples(st.integers(0, 20_000), st.floats(0.01, 1)), max_size=4, unique_by=lambda step: step[0]),
+)
+def test_what_is_billed_is_what_goes_beyond_the_included_quantity(amount, included, steps):
+    tiers = [{"from_quantity": Decimal(start), "price": Decimal(str(each))} for start, each in steps]
+    parts = billed(meter("egress", 0.09, "gb", tiers=tiers, included_quantity=included), amount)
+    assert sum(n for n, _ in parts) == pytest.approx(max(0.0, amount - (included or 0)), abs=1e-6)
+    assert all(n > 0 for n, _ in parts)
 
 
 def test_egress_of_a_region_that_nobody_published_is_not_free():
@@ -169,6 +204,13 @@ def test_addresses_beyond_the_free_one():
     assert kinds(price(offer(), usage(addresses=True, instances=2), table))["public_ipv4"] == 1460.0
     free = surcharge_table([meter("public_ipv4", 0.005, "hour", included_quantity=Decimal(744))])
     assert "public_ipv4" not in kinds(price(offer(), usage(addresses=True), free))
+    # an account has its 744 free hours once: 3 x 730 - 744 = 1,446 hours at 0.005
+    three = price(offer(price_usd_hour=0.0), usage(addresses=True, instances=3), free)
+    assert three.cost.exact().total == Decimal("7.23")
+    # a job of 100 hours has the month's free hours, too, and monthly addresses are counted in months
+    assert address_lines(free, offer(), 4, 100.0) == []
+    monthly = surcharge_table([meter("public_ipv4", 3.0, "month", included_quantity=Decimal(1))])
+    assert cost_of(address_lines(monthly, offer(), 3, 730.0)).exact().total == Decimal(6)
 
 
 @pytest.mark.parametrize(
