@@ -79,7 +79,6 @@ def command(
         _write(chart, svg(picture))
     if not rows:
         note(f"nothing is known of {name} in the last {days} days")
-        return exits.NOTHING
     return exits.OK
 
 
