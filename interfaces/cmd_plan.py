@@ -41,7 +41,7 @@ _HELP = {
     "max_commitment_days": "Longest reservation to consider (default 0).",
     "storage_gb": "Gigabytes kept (default: weights x 1.2).",
     "egress_gb": "Gigabytes out: a month for serve, else the job.",
-    "cold_start": "What a start finds: weights in an object_store (default), a cached_image, too, or an attached_volume.",
+    "cold_start": "What a start finds: an object_store (default), a cached_image beside it, or an attached_volume.",
     "batch_share": "serve: the share of the load that may wait, planned on a second tier where spot is allowed.",
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from interfaces.money import DOLLARS, Money
 from interfaces.words import say
 
 TEMPLATES: Mapping[str, str] = {
@@ -30,10 +31,10 @@ TEMPLATES: Mapping[str, str] = {
     "link_not_asked": "GPUs are joined by {link}, not as asked",
     "disk_too_small": "disk of {disk_gb} GB for {need_gb} GB, and no volume price is known",
     "service_level_missed": "{tpot_ms} ms a token (limit {tpot_ms_max}), first in {ttft_ms} ms (limit {ttft_ms_max})",
-    "over_budget": "costs ${cost_total_usd}, budget ${budget_usd}",
+    "over_budget": "costs {cost_total_usd}, budget {budget_usd}",
     "deadline_missed": "takes {hours} h, deadline {deadline_h} h",
     "stock_too_small": "{instances} machines needed, {stock} in stock",
-    "costs": "costs ${cost_total_usd}",
+    "costs": "costs {cost_total_usd}",
     "takes": "takes {hours} h",
     "spot_too_interrupted": "interrupted too often to make progress",
     # what would help
@@ -61,17 +62,17 @@ TEMPLATES: Mapping[str, str] = {
     "small_card_first": "one card of {memory_gb} GB is enough",
     "pareto": "nothing is both cheaper and faster",
     "spot_priced_with_interruptions": "spot, {overhead_percent} % added for interruptions (every {mean_hours} h)",
-    "cold_start": "cold start {cold_start_s} s ({kind}): p99 TTFT {ttft_p99_ms_warm} ms warm, {ttft_p99_ms_cold} ms cold",
+    "cold_start": "cold start {cold_start_s} s ({kind}): p99 TTFT {ttft_p99_ms_cold} ms, {ttft_p99_ms_warm} ms warm",
     "commitment_break_even": "pays from {months} months of use on (term {term_months} months)",
     "checkpoints": "checkpoint of {size_gb} GB in {write_s} s",
-    "cost_per_thousand_items": "${usd} per 1,000 items",
-    "alternative_weights": "weights in {value} save ${saves_usd} and {saves_gib_per_gpu} GiB per GPU",
-    "alternative_kv_cache": "cache in {value} saves ${saves_usd} and {saves_gib_per_gpu} GiB per GPU",
-    "alternative_context": "a context of {value} saves ${saves_usd}",
-    "alternative_users": "{value} users save ${saves_usd}",
-    "alternative_larger": "one size up: {headroom_gib_per_gpu} GiB to spare, for ${costs_more_usd} more",
+    "cost_per_thousand_items": "{usd} per 1,000 items",
+    "alternative_weights": "weights in {value} save {saves_usd} and {saves_gib_per_gpu} GiB per GPU",
+    "alternative_kv_cache": "cache in {value} saves {saves_usd} and {saves_gib_per_gpu} GiB per GPU",
+    "alternative_context": "a context of {value} saves {saves_usd}",
+    "alternative_users": "{value} users save {saves_usd}",
+    "alternative_larger": "one size up: {headroom_gib_per_gpu} GiB to spare, for {costs_more_usd} more",
     "alternative_neighbour": "available instead of {instead_of}",
-    "alternative_commitment": "{commitment_days} days of commitment save ${saves_usd}",
+    "alternative_commitment": "{commitment_days} days of commitment save {saves_usd}",
     "quality_risk": "measure the quality of {format} on your own data first",
     "two_tiers": "rows are the interactive tier, {interactive_share} of the load; the batch tier takes {batch_share}",
     # warnings
@@ -162,6 +163,14 @@ LABELS: Mapping[str, str] = {
 }
 
 
+# Values that are words themselves.
+VALUES: Mapping[str, str] = {
+    "object_store": "from an object store",
+    "cached_image": "image cached",
+    "attached_volume": "from an attached volume",
+}
+
+
 class _Values(dict[str, str]):
     """Values by name; one that a template expects and nobody gave is a question mark, not a crash."""
 
@@ -169,8 +178,8 @@ class _Values(dict[str, str]):
         return "?"
 
 
-def sentence(reason: Mapping[str, Any] | str, lang: str) -> str:
-    """One reason in words."""
+def sentence(reason: Mapping[str, Any] | str, lang: str, money: Money = DOLLARS) -> str:
+    """One reason in words, its sums in the currency of `money`."""
     if isinstance(reason, str):
         return say(reason, lang)
     code, values = str(reason.get("code")), dict(reason.get("values") or {})
@@ -180,9 +189,7 @@ def sentence(reason: Mapping[str, Any] | str, lang: str) -> str:
     if template is None:
         figures = ", ".join(f"{k} {_short(v)}" for k, v in values.items())
         return f"{code.replace('_', ' ')}" + (f" ({figures})" if figures else "")
-    return say(template, lang).format_map(
-        _Values({k: _money(v) if "usd" in k else _short(v) for k, v in values.items()})
-    )
+    return say(template, lang).format_map(_Values({k: _value(k, v, lang, money) for k, v in values.items()}))
 
 
 def label(code: str, lang: str) -> str:
@@ -190,8 +197,10 @@ def label(code: str, lang: str) -> str:
     return say(LABELS.get(code, code.replace("_", " ")), lang)
 
 
-def _money(value: Any) -> str:
-    return f"{value:,.2f}" if isinstance(value, (int, float)) else _short(value)
+def _value(name: str, value: Any, lang: str, money: Money) -> str:
+    if "usd" in name and isinstance(value, (int, float)):
+        return money.text(value, lang)
+    return say(VALUES[value], lang) if isinstance(value, str) and value in VALUES else _short(value)
 
 
 def _short(value: Any) -> str:

@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import ConfigurationError
-from catalog.queries import exchange_rates
-from catalog.reader import Catalog
+
+if TYPE_CHECKING:
+    from catalog.reader import Catalog
 
 _CONVERTED = ("price_usd_hour", "price_usd_gpu_hour", "price_usd_month", "plan_usd_hour", "cost_total_usd",
               "cost_usd_month")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """A currency to show amounts in; `usd_per_unit` is what one unit of it is worth in US dollars."""
+
+    currency: str = "usd"
+    usd_per_unit: float = 1.0
+
+    def text(self, amount_usd: float, lang: str) -> str:
+        """An amount of US dollars in this currency, grouped for its readers."""
+        return grouped(amount_usd / self.usd_per_unit, self.currency, lang)
+
+
+DOLLARS = Money()
+
+
+def money_of(catalog: Catalog, currency: str) -> Money:
+    """The currency at the catalog's own rate.
+
+    Raises:
+        ConfigurationError: the catalog holds no rate for that currency.
+    """
+    if currency == "usd":
+        return DOLLARS
+    # Sentences need amounts without a catalog, too.
+    from catalog.queries import exchange_rates
+
+    known = exchange_rates(catalog)
+    if currency.upper() not in known:
+        raise ConfigurationError(f"no exchange rate for {currency.upper()} in the catalog; run `gpubazaar refresh ecb`")
+    return Money(currency, float(known[currency.upper()]["usd_per_unit"]))
 
 
 def add_currency(
@@ -23,10 +57,7 @@ def add_currency(
     """
     if currency == "usd":
         return tuple(columns)
-    known = exchange_rates(catalog)
-    if currency.upper() not in known:
-        raise ConfigurationError(f"no exchange rate for {currency.upper()} in the catalog; run `gpubazaar refresh ecb`")
-    usd_per_unit = known[currency.upper()]["usd_per_unit"]
+    usd_per_unit = money_of(catalog, currency).usd_per_unit
     for row in rows:
         for name in _CONVERTED:
             if name in row:

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from catalog.reader import Catalog
+from interfaces.assumptions import assumption
 from interfaces.messages import label, sentence
-from interfaces.money import add_currency, grouped
+from interfaces.money import DOLLARS, Money, add_currency, money_of
 from interfaces.render import dumps, note, notes, print_rows, print_table
 from interfaces.words import headers, say
 
@@ -50,37 +51,37 @@ def print_plan(
         catalog: an open snapshot, for exchange rates.
         limit: lines of the table.
     """
-    if catalog is None:
-        currency = "usd"
-    else:
+    money = DOLLARS
+    if catalog is not None:
+        money = money_of(catalog, currency)
         tiers = [row for tier in answer.get("tiers", ()) for row in tier["rows"]]
         add_currency(catalog, [*answer["rows"], *answer["alternatives"], *tiers], (), currency)
     if form == "json":
         click.echo(dumps(answer))
         return
     if form == "table":
-        _print_tables(answer, lang, currency, limit)
+        _print_tables(answer, lang, money, limit)
     else:
         print_rows(answer["rows"], _CSV_COLUMNS, form, headers=headers(lang))
-    _print_notes(answer, lang, form)
+    _print_notes(answer, lang, form, money)
 
 
-def _print_tables(answer: Mapping[str, Any], lang: str, currency: str, limit: int | None) -> None:
+def _print_tables(answer: Mapping[str, Any], lang: str, money: Money, limit: int | None) -> None:
     serve = answer["workload"]["workload"] == "serve"
     if answer["rows"]:
         title = say("Cost a month" if serve else "Cost of the job", lang)
         print_table(
-            _lines(answer["rows"], lang, currency, limit=limit), _columns(answer), headers=_headers(lang), title=title
+            _lines(answer["rows"], lang, money, limit=limit), _columns(answer), headers=_headers(lang), title=title
         )
     for tier in answer.get("tiers", ())[1:]:
-        shown = _lines(tier["rows"], lang, currency)
+        shown = _lines(tier["rows"], lang, money)
         title = f"{say('batch tier', lang)} ({tier['share']:.0%})"
         print_table(shown, _columns(answer), headers=_headers(lang), title=title)
         total = answer["tiers_cost_usd_month"]
         if total is not None:
-            click.echo(f"{say('total of both tiers', lang)}: {grouped(total, 'usd', lang)}\n")
+            click.echo(f"{say('total of both tiers', lang)}: {money.text(total, lang)}\n")
     if answer["alternatives"]:
-        shown = _lines(answer["alternatives"], lang, currency, told=None)
+        shown = _lines(answer["alternatives"], lang, money, told=None)
         print_table(shown, _columns(answer), headers=_headers(lang), title=say("Alternatives", lang))
 
 
@@ -97,7 +98,7 @@ def _columns(answer: Mapping[str, Any]) -> tuple[str, ...]:
 def _lines(
     rows: Sequence[Mapping[str, Any]],
     lang: str,
-    currency: str,
+    money: Money,
     *,
     limit: int | None = None,
     told: tuple[str, ...] | None = _TOLD,
@@ -118,10 +119,10 @@ def _lines(
                 "gpus": f"{row['plan_gpus']} x {row['gpu']}" + (f", tp {row['tp']}" if row["tp"] > 1 else ""),
                 "verdict": _verdict(row, lang),
                 "speed": _speed(row, lang),
-                "cost": grouped(row[f"cost_total_{currency}"], currency, lang),
+                "cost": money.text(row["cost_total_usd"], lang),
                 "cost_usd_per_million_tokens": row["cost_usd_per_million_tokens"],
                 "age_s": row["age_s"],
-                "why": "; ".join(sentence(r, lang) for r in row["reasons"] if told is None or r["code"] in told),
+                "why": "; ".join(sentence(r, lang, money) for r in row["reasons"] if told is None or r["code"] in told),
             }
         )
     return shown
@@ -162,12 +163,12 @@ def _offer(row: Mapping[str, Any], lang: str, more: int) -> str:
     )
 
 
-def _print_notes(answer: Mapping[str, Any], lang: str, form: str) -> None:
-    notes(sentence(w, lang) for w in answer["warnings"] if w["code"] != "rows_cut" or form != "table")
+def _print_notes(answer: Mapping[str, Any], lang: str, form: str, money: Money) -> None:
+    notes(sentence(w, lang, money) for w in answer["warnings"] if w["code"] != "rows_cut" or form != "table")
     common = _shared_warnings(answer["rows"])
-    notes(sentence(w, lang) for w in common)
+    notes(sentence(w, lang, money) for w in common)
     for text in answer["assumptions"]:
-        note(f"{say('assumed', lang)}: {text}")
+        note(f"{say('assumed', lang)}: {assumption(text, lang)}")
     counts = answer["rejected"]["counts"]
     if counts:
         told = ", ".join(f"{label(code, lang)}: {n}" for code, n in counts.items())
@@ -176,14 +177,14 @@ def _print_notes(answer: Mapping[str, Any], lang: str, form: str) -> None:
     if not nearest and not answer["rows"]:
         note(say("no offer is left; loosen a filter, or see `gpubazaar status` for what the catalog holds", lang))
     if nearest and not answer["rows"]:
-        note(f"{say('nearest miss', lang)}: {nearest_words(nearest, lang)}")
+        note(f"{say('nearest miss', lang)}: {nearest_words(nearest, lang, money)}")
 
 
-def nearest_words(nearest: Mapping[str, Any], lang: str) -> str:
+def nearest_words(nearest: Mapping[str, Any], lang: str, money: Money = DOLLARS) -> str:
     """The nearest miss in one sentence, with what would make it fit."""
     place = f"{nearest['gpu_count']} x {nearest['gpu']}"
-    remedies = "; ".join(sentence(r, lang) for r in nearest["remedies"])
-    return f"{place}: {sentence(nearest['reason'], lang)}" + (f" ({remedies})" if remedies else "")
+    remedies = "; ".join(sentence(r, lang, money) for r in nearest["remedies"])
+    return f"{place}: {sentence(nearest['reason'], lang, money)}" + (f" ({remedies})" if remedies else "")
 
 
 def _shared_warnings(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
