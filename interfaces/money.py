@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from catalog.reader import Catalog
 
 _CONVERTED = ("price_usd_hour", "price_usd_gpu_hour", "price_usd_month", "plan_usd_hour", "cost_total_usd",
-              "cost_usd_month")  # fmt: skip
+              "cost_usd_month", "cheapest_on_demand_usd_gpu_hour", "cheapest_spot_usd_gpu_hour")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -294,6 +294,40 @@ def test_compare_side_by_side(run_cli, shop_home):
     assert lines["gpu_memory_gb"] == ["48", "80", "16"]
 
 
+def test_compare_in_rupees(run_cli, tmp_path):
+    home = Home(tmp_path / "rupees")
+    stored(home, [an_offer("l40s-48gb", "1500")], rates=[ExchangeRate("2026-10-06", "INR", Decimal("0.01"))])
+    done = run_cli("compare", "acme/1xl40s-48gb", "l40s", "--currency", "inr", home=home.path)
+    assert done.returncode == 0, done.stderr
+    lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.strip()}
+    assert lines["price_inr_hour"] == ["₹1,50,000.00"]
+    assert lines["cheapest_on_demand_inr_gpu_hour"] == ["₹1,50,000.00"]
+    rows = json.loads(run_cli("compare", "l40s", "--currency", "inr", "--format", "json", home=home.path).stdout)[
+        "rows"
+    ]
+    assert rows[0]["cheapest_on_demand_inr_gpu_hour"] == 150_000
+    assert run_cli("compare", "l40s", "--currency", "eur", home=home.path).returncode == 2
+
+
+def test_bursts_in_hindi_and_rupees_to_the_last_sentence(run_cli, tmp_path):
+    home = Home(tmp_path / "bursts")
+    stored(home, OFFERS, EXTRAS, rates=[ExchangeRate("2026-10-06", "INR", Decimal("0.01"))])
+    arguments = ("plan", "serve", *LLAMA, "--hours-per-day", "2", "--starts-per-day", "10", "--cold-start",
+                 "attached_volume", "--refresh", "never", "--lang", "hi", "--currency", "inr")  # fmt: skip
+    done = run_cli(*arguments, home=home.path)
+    assert done.returncode == 0, done.stderr
+    assert "$" not in done.stdout + done.stderr
+    # 180 s of boot and 16.06 GB at 1.99 GB/s
+    assert "ठंडी शुरुआत 188.1 s (जुड़े वॉल्यूम से): p99 TTFT" in done.stdout
+    said = [line for line in done.stderr.splitlines() if line.startswith("माना गया: ")]
+    assert "माना गया: ठंडी शुरुआत: इमेज पहले से मौजूद, भार जुड़े वॉल्यूम से 1.99 GB/s पर" in said
+    keys = re.compile("माना गया: (context|concurrency|input_tokens) ")
+    assert [line for line in said if not keys.match(line) and not re.search("[\u0900-\u097f]", line[10:])] == []
+    poor = run_cli(*arguments, "--budget-usd", "10", home=home.path)
+    assert poor.returncode == 3
+    assert "बजट ₹1,000.00" in poor.stderr
+
+
 def test_compare_with_a_workload(run_cli, shop_home):
     done = run_cli("compare", "l40s", "t4", "--workload", "serve", *LLAMA, "--format", "json", home=shop_home)
     rows = json.loads(done.stdout)["rows"]
