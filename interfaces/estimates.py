@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from interfaces.assumptions import assumption
 from interfaces.messages import sentence
 from interfaces.render import note, print_table
+from interfaces.words import say
 
 _SPEED = ("tpot_ms", "ttft_ms", "output_tokens_s", "tokens_s_per_gpu", "seconds_per_step", "hours", "seconds_per_item",
           "items_per_hour", "mfu", "checkpoint_gib", "max_context", "max_concurrency", "kv_bytes_per_token",
@@ -28,8 +30,8 @@ def print_estimate(answer: dict[str, Any], lang: str) -> None:
     print_table(speed, ("figure", "value"))
     for reason in answer["reasons"]:
         click.echo("- " + sentence(reason, lang))
-    for assumption in _lines(answer["assumptions"]):
-        note(f"assumed: {assumption}")
+    for text in _lines(answer["assumptions"]):
+        note(f"{say('assumed', lang)}: {assumption(text, lang)}")
 
 
 def _lines(assumptions: Any) -> list[str]:
