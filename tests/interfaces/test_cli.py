@@ -185,3 +185,13 @@ def test_a_reader_that_leaves_early_is_no_error(recorded_home, verb):
     )  # fmt: skip
     assert done.returncode in {0, 4}, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_an_estimate_in_hindi(run_cli):
+    done = run_cli(
+        "estimate", "serve", "--model", "Qwen/Qwen3-32B", "--weights", "fp8", "--gpu", "h100-sxm", "--lang", "hi"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "आता है" in done.stdout
+    assert "प्रति जीपीयू" in done.stdout
+    assert "माना गया" in done.stderr
