@@ -56,7 +56,7 @@ def test_a_unit_in_the_cell_goes_before_the_heading(parse_page):
         ("On-demand<", "Price<"),
         ("Current spot<", "Deal<"),
         ("pricing_gpu-item", "gpu-item"),
-        ('<div class="pricing-rich w-richtext"><p>$4.29/GPU-hr</p></div>', ""),
+        ('<div class="pricing-rich w-richtext">\n<p>$4.29/GPU-hr</p>\n</div>', ""),
     ],
 )
 def test_a_changed_page_is_refused(change, parse_page):
