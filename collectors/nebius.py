@@ -89,13 +89,24 @@ def _blocks(document: Document) -> Iterator[Rows]:
     text = flight_text(read_html(document))
     found = False
     for mark in _BLOCK.finditer(text):
-        block = json_after(text, text.rfind("{", 0, mark.start()))
-        content = (block.get("table") or {}).get("content") if isinstance(block, dict) else None
+        block = _enclosing(text, mark.start())
+        content = (block.get("table") or {}).get("content")
         if isinstance(content, list) and content and all(isinstance(line, list) for line in content):
             found = True
             yield [[_LINK.sub(r"\1", str(cell)) for cell in line] for line in content]
     if not found:
         changed(document, "highlight-table-block", f"no table block in the scripts of {document.url}")
+
+
+def _enclosing(text: str, at: int) -> Mapping[str, Any]:
+    """The table block whose `type` stands at `at`: keys may come in any order, so inner objects are stepped over."""
+    start = text.rfind("{", 0, at)
+    while start >= 0:
+        found = json_after(text, start)
+        if isinstance(found, dict) and found.get("type") == "highlight-table-block":
+            return found
+        start = text.rfind("{", 0, start)
+    return {}
 
 
 def _options(header: Sequence[str]) -> dict[int, tuple[PurchaseOption, int, Terms]]:

@@ -1,6 +1,7 @@
 """Nebius: header-pinned columns, lower bounds, words instead of prices, host memory, several chips in one row."""
 
 import dataclasses
+import json
 from decimal import Decimal
 
 import pytest
@@ -100,6 +101,20 @@ def test_storage_and_traffic_are_surcharges_per_gb():
     price, unit = found["block_storage"]
     assert unit == "gb_month"
     assert float(price) == pytest.approx(0.053 / 1.073741824)
+
+
+def test_keys_of_a_block_may_come_in_any_order():
+    table = {"content": [["Item", "Price", "Unit"], ["Object storage: Standard (volume)", "$0.0147", "GiB/month"]],
+             "style": {"justify": ["left"]}}  # fmt: skip
+    gpus = {"content": [["Item", "vCPUs", "RAM, GB", "On-demand, GPU-hour"], ["NVIDIA HGX H100", "16", "200", "$3.85"]]}
+    blocks = [{"title": "GPU", "table": gpus, "type": "highlight-table-block"},
+              {"table": table, "title": "Storage", "type": "highlight-table-block"}]  # fmt: skip
+    chunk = json.dumps([1, json.dumps({"blocks": blocks})])
+    page = f"<html><body><script>self.__next_f.push({chunk})</script></body></html>"
+    document = dataclasses.replace(page_with(), body=page.encode())
+    result = parse(document)
+    assert {r.offer.gpu for r in result.rows} == {"h100-sxm-80gb"}
+    assert [s.kind for s in result.surcharges] == ["object_storage"]
 
 
 @pytest.mark.needs_recordings
