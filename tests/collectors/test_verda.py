@@ -77,7 +77,13 @@ def test_zero_is_a_rejection_and_null_is_no_price(documents):
 def test_gpus_without_a_name_are_rejected_and_cpu_nodes_ignored(documents):
     result = COLLECTOR.parse([documents["instance-types"]])
     assert ("gpu_unnamed", "2X.20V") in {(r.reason, r.sample) for r in result.rejections}
-    assert not {"2X.20V", "CPU.120V.480G"} & {r.offer.instance_type for r in result.rows}
+    assert not {"2X.20V", "CPU.8V.32G"} & {r.offer.instance_type for r in result.rows}
+
+
+def test_a_local_disk_is_read_and_a_volume_of_any_size_is_none(documents):
+    result = COLLECTOR.parse([documents["instance-types"]])
+    disks = {r.offer.instance_type: r.offer.local_storage_gb for r in result.rows}
+    assert (disks["1V100.6V"], disks["1A100.22V"]) == (225, None)
 
 
 def test_serverless_prices_of_the_list_are_serverless_offers(documents):
@@ -111,16 +117,18 @@ def test_the_page_alone_holds_the_instances_too(documents):
     twin = rows["1x B200 CC SXM6 180GB on-demand"]
     assert (twin.offer.variant, twin.quote.price) == ("confidential", Decimal("6.232"))
     assert "gpu_unnamed" in {r.reason for r in result.rejections}
-    assert not [r for r in result.rows if "AMD EPYC" in r.offer.source_sku]
+    assert not [r for r in result.rows if "CPU" in r.offer.source_sku]
 
 
 def test_a_repeated_name_at_another_price_is_rejected(documents):
     page = documents["pricing"]
-    name = b'"name": "1x GB300 SXM6 288GB on-demand"'
-    start = page.body.rindex(name)
-    changed = page.body[:start] + page.body[start:].replace(b"8.62", b"9.99", 2)
+    before, mark, after = page.body.rpartition(b'"name": "1x GB300 SXM6 288GB on-demand"')
+    assert mark in before, "the page states this name twice"
+    changed = before + mark + after.replace(b"8.62", b"9.99", 1)
     result = COLLECTOR.parse([dataclasses.replace(page, body=changed)])
     assert "duplicate_key" in {r.reason for r in result.rejections}
+    [kept] = [r for r in result.rows if r.offer.source_sku == "1x GB300 SXM6 288GB on-demand"]
+    assert kept.quote.price == Decimal("8.62")
 
 
 def test_an_unknown_unit_is_a_rejection_and_a_month_is_no_hour(documents):
