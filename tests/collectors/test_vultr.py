@@ -60,7 +60,7 @@ def test_a_page_that_is_missing_makes_the_run_incomplete(documents):
     result = COLLECTOR.parse([d for name, d in documents.items() if name != A100_PAGE])
     assert not result.complete
     assert "plans: a next page was named and not fetched" in result.notes
-    assert any("plans: 9 of 12" in note for note in result.notes)
+    assert any("plans: 11 of 14" in note for note in result.notes)
 
 
 def test_a_next_link_alone_makes_the_run_incomplete(documents):
@@ -99,7 +99,7 @@ def test_total_memory_gives_the_count_where_none_is_stated(documents):
 
 
 def test_a_count_as_text_is_a_count(documents):
-    result = only(documents["plans-metal"], lambda p: p[1].update(gpu_count="8"))
+    result = only(documents["plans-metal"], lambda p: plan(p, "vbm-256c-3072gb-8-b200-gpu").update(gpu_count="8"))
     assert row(result, "vbm-256c-3072gb-8-b200-gpu").offer.gpu_count == 8
 
 
