@@ -42,7 +42,7 @@ def test_the_header_decides_which_column_is_preemptible():
         ("On-demand, GPU-hour", "Preemptible, GPU-hour"),
         ("GPU-hour", "price"),
         ("GPU-hour", "node-hour"),
-        ('\\"Item\\",\\"vCPUs\\"', '\\"Name\\",\\"vCPUs\\"'),
+        ('[\\"Item\\",\\"Preemptible', '[\\"Name\\",\\"Preemptible'),
         ("highlight-table-block", "table-block"),
         ("self.__next_f.push([1,", "self.__next_g.push([1,"),
     ],
@@ -55,13 +55,20 @@ def test_a_changed_header_or_script_is_refused(old, new):
 def test_a_cut_payload_and_an_empty_table_are_refused():
     (document,) = fixture_documents("nebius")
     with pytest.raises(LayoutChanged):
-        parse(dataclasses.replace(document, body=document.body[:900]))
-    start = document.text().index(',[\\"NVIDIA GB300')
-    end = document.text().index("]],", start)
+        parse(dataclasses.replace(document, body=document.body[: document.body.index(b"GPU-hour")]))
+    start = document.text().index(',[\\"NVIDIA L40S with AMD CPU')
+    end = document.text().index("]]", start)
+    assert document.text().rindex("NVIDIA") < end, "the rows of the table of GPUs are the last of the page"
     with pytest.raises(LayoutChanged, match=r"content\[1:\]"):
         parse(dataclasses.replace(document, body=(document.text()[:start] + document.text()[end + 1 :]).encode()))
     with pytest.raises(Blocked):
         parse(dataclasses.replace(document, body=b"<title>Just a moment...</title>", status=403))
+
+
+def test_a_price_in_two_pieces_of_the_payload_is_whole():
+    result = parse(page_with())
+    assert "$2.45" not in page_with().text()
+    assert prices(result, "spot")["NVIDIA HGX H200 x1"] == Decimal("2.45")
 
 
 def test_lower_bounds_are_flagged():
@@ -101,6 +108,7 @@ def test_storage_and_traffic_are_surcharges_per_gb():
     price, unit = found["block_storage"]
     assert unit == "gb_month"
     assert float(price) == pytest.approx(0.053 / 1.073741824)
+    assert float(found["object_storage"][0]) == pytest.approx(0.0147 / 1.073741824)
 
 
 def test_keys_of_a_block_may_come_in_any_order():
