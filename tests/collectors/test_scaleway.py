@@ -37,7 +37,7 @@ def test_asks_for_both_lists_of_every_zone():
 def test_zones_without_gpus_add_nothing():
     result = COLLECTOR.parse(fixture_documents("scaleway"))
     assert {r.offer.region for r in result.rows} == {"fr-par-1", "fr-par-2"}
-    assert not [r for r in result.rows if r.offer.instance_type.startswith(("PLAY", "COPARM"))]
+    assert not [r for r in result.rows if r.offer.instance_type.startswith(("PRO2", "COPARM"))]
 
 
 @pytest.mark.parametrize("names", [("servers-nl-ams-3-1",), ("servers-it-mil-1-1",), ("availability-fr-par-2-1",), ()])
