@@ -72,7 +72,7 @@ def _add_size(rows: RowBuilder, document: Document, product: str, tr: Tag) -> No
     if not found:
         rows.reject("gpu_count", "size", detail, sample=product)
         return
-    count, size = int(found.group(1)), text_of(cells["size"]).removesuffix(detail).strip()
+    count, size = int(found.group(1)), text_of(cells["size"]).replace(detail, " ").strip()
     label = product if product.casefold().startswith(found.group(2).casefold()) else found.group(2)
     name = f"{product or found.group(2)} {size}".strip()
     facts: dict[str, Any] = {

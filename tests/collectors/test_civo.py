@@ -34,6 +34,12 @@ def test_memory_in_terabytes(parse_page):
     assert {r.offer.memory_gib for r in parse_page().rows if "B200" in r.offer.instance_type} == {2560}
 
 
+def test_the_name_of_a_size_stands_on_either_side_of_its_detail(parse_page):
+    detail = '<em class="product-detail">1 x NVIDIA L40S - 48GB</em>'
+    result = parse_page((f"{detail} Small", f"Small {detail}"))
+    assert prices(result, "NVIDIA L40S 48GB Small") == prices(parse_page(), "NVIDIA L40S 48GB Small") != {}
+
+
 def test_a_size_without_a_count_is_rejected(parse_page):
     result = parse_page(("8 x NVIDIA B200 - 180GB", "NVIDIA B200"))
     assert [(r.reason, r.value) for r in result.rejections] == [("gpu_count", "NVIDIA B200")]
