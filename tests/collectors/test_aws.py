@@ -15,16 +15,16 @@ from collectors.fixtures import fixture_documents, read_recorded
 
 COLLECTOR = Aws()
 FETCHED_AT = datetime(2026, 11, 30, tzinfo=UTC)
-RANGES = [{"index": 0, "label": "<5%", "max": 5}, {"index": 1, "label": "5-10%", "max": 11},
-          {"index": 4, "label": ">20%", "max": 100}]  # fmt: skip
+RANGES = [{"max": 100, "label": ">20%", "index": 4}, {"max": 11, "label": "5-10%", "index": 1},
+          {"max": 5, "label": "<5%", "index": 0}]  # fmt: skip
 
 
 def entry(instance_type, price, place="US East (N. Virginia)", **fields):
     return {
-        "rateCode": "SKU.JRTCKXETXF.6YS6EN2CT7", "price": price, "Location": place, "Instance Family": "GPU instance",
-        "vCPU": "8", "Instance Type": instance_type, "Memory": "61 GiB", "Storage": "EBS only",
-        "Network Performance": "Up to 10 Gigabit", "Operating System": "Linux", "Pre Installed S/W": "NA",
-        "License Model": "No License required", **fields,
+        "Instance Type": instance_type, "Instance Family": "GPU instance", "price": price, "Location": place,
+        "License Model": "No License required", "Pre Installed S/W": "NA", "Operating System": "Linux",
+        "Network Performance": "Up to 10 Gigabit", "Storage": "EBS only", "Memory": "61 GiB", "vCPU": "8",
+        "rateCode": "SKU.JRTCKXETXF.6YS6EN2CT7", **fields,
     }  # fmt: skip
 
 
