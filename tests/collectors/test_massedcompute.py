@@ -51,14 +51,21 @@ def test_cells_that_are_not_part_of_the_page_stay_empty(page):
 
 
 def test_references_that_are_part_of_the_page_are_followed(page):
-    body = page.body.replace(b'"1a:[', b'"2f:\\"20\\"\\n30:\\"128 GB\\"\\n31:[\\"1250\\"]\\n1a:[')
+    body = page.body.replace(b'"1a:[', b'"4a:\\"20\\"\\n4b:\\"128 GB\\"\\n4c:[\\"1250\\"]\\n1a:[')
     assert body != page.body
     offer = rows(dataclasses.replace(page, body=body))["H100 (80GB)-x1"].offer
     assert (offer.vcpu_count, offer.memory_gib, offer.local_storage_gb) == (20, 128, 1250)
 
 
+def test_the_count_beside_the_price_may_stand_first(page):
+    rate = '["$","em","rate",{"children":["$$52.80",["$","sub","unit",{"children":"/hr"}]]}]'
+    count = '["$","em","gpus",{"children":["×",8]}]'
+    first = replaced(page, f"{rate},{count}", f"{count},{rate}")
+    assert rows(first)["B300 SXM6-x8"] == rows(page)["B300 SXM6-x8"]
+
+
 def test_a_missing_cell_never_moves_the_others(page):
-    offer = rows(replaced(page, '["$","dd",null,{"children":"280"}],', ""))["B300 SXM6-x8"].offer
+    offer = rows(replaced(page, '["$","dd","vcpu",{"children":280}],', ""))["B300 SXM6-x8"].offer
     assert (offer.vcpu_count, offer.memory_gib, offer.local_storage_gb) == (None, 2800, None)
 
 
@@ -69,14 +76,14 @@ def test_on_request_is_listed_without_a_price(page):
 
 
 def test_sold_out_is_unavailable_and_unpriced(page):
-    sold_out = replaced(page, '"$$52.80",["$","small",null,{"children":"/hr"}]', '"Sold out"')
+    sold_out = replaced(page, '"$$52.80",["$","sub","unit",{"children":"/hr"}]', '"Sold out"')
     row = rows(sold_out)["B300 SXM6-x8"]
     assert (row.quote.price, row.quote.availability) == (None, "unavailable")
 
 
 @pytest.mark.parametrize("price", ["$$0.00", "$L9", "—", "N/A"])
 def test_what_is_no_price_is_rejected(page, price):
-    result = COLLECTOR.parse([replaced(page, '"$$52.80",["$","small",null,{"children":"/hr"}]', f'"{price}"')])
+    result = COLLECTOR.parse([replaced(page, '"$$52.80",["$","sub","unit",{"children":"/hr"}]', f'"{price}"')])
     assert [r.reason for r in result.rejections] == ["not_a_price"]
     assert len(result.rows) == 7
 
