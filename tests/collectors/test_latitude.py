@@ -31,9 +31,16 @@ def answer(page, change=lambda plans: None):
     return dataclasses.replace(page, url="https://api.latitude.sh/plans?filter[gpu]=true", body=body)
 
 
+def attributes(plans, slug):
+    return next(p["attributes"] for p in plans if p["attributes"]["slug"] == slug)
+
+
 def market(plans, slug, name):
-    plan = next(p for p in plans if p["attributes"]["slug"] == slug)
-    return next(r for r in plan["attributes"]["regions"] if r["name"] == name)
+    return next(r for r in attributes(plans, slug)["regions"] if r["name"] == name)
+
+
+def gpu(plans, slug):
+    return attributes(plans, slug)["specs"]["gpu"]
 
 
 def rows(*documents):
@@ -101,12 +108,12 @@ def test_stock_level_and_places_in_stock(page):
 
 def test_cpu_plans_are_left_out_and_a_stated_interconnect_kept(page):
     assert {slug for slug, _, _ in rows(page)} == {"g4-rtx6kpro-large", "g3-h100-small"}
-    linked = answer(page, lambda p: p[0]["attributes"]["specs"]["gpu"].update(interconnect="NVLink"))
+    linked = answer(page, lambda p: gpu(p, "g4-rtx6kpro-large").update(interconnect="NVLink"))
     assert rows(linked)["g4-rtx6kpro-large", "Japan", 0].offer.gpu_interconnect == "nvlink"
 
 
 def test_an_unnamed_gpu_costs_its_own_rows(page):
-    result = COLLECTOR.parse([answer(page, lambda p: p[1]["attributes"]["specs"]["gpu"].update(type=""))])
+    result = COLLECTOR.parse([answer(page, lambda p: gpu(p, "g3-h100-small").update(type=""))])
     assert "gpu_unnamed" in {r.reason for r in result.rejections}
     assert {r.offer.source_sku for r in result.rows} == {"g4-rtx6kpro-large"}
 
