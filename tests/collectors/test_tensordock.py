@@ -13,9 +13,10 @@ from collectors.tensordock import Tensordock
 
 def gpu(**fields):
     base = {
-        "v0Name": "h100-sxm5-80gb", "displayName": "H100 SXM5 80GB", "max_count": 2, "price_per_hr": 2,
-        "resources": {"max_vcpus": 128, "max_ram_gb": 300, "max_storage_gb": 1000},
-        "pricing": {"per_vcpu_hr": 0.01, "per_gb_ram_hr": 0.002, "per_gb_storage_hr": 0.0001},
+        "price_per_hr": 2, "max_count": 2,
+        "pricing": {"per_gb_storage_hr": 0.0001, "per_gb_ram_hr": 0.002, "per_vcpu_hr": 0.01},
+        "resources": {"max_storage_gb": 2000, "max_ram_gb": 400, "max_vcpus": 96},
+        "displayName": "RTX A6000 48GB", "v0Name": "rtxa6000-pcie-48gb",
     }  # fmt: skip
     return base | fields
 
