@@ -65,14 +65,26 @@ def _cluster_tables(soup: Tag) -> Iterator[Tag]:
 
 
 def _grid(table: Tag) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows; a header without a row element, and cells over several columns, are read too."""
+    """Headers and rows; a header without a row element, and cells over several columns, are read too.
+
+    No headers where the first header row does not reach over the whole table: a cell is missing, and which one cannot
+    be known ("Reserved" gone before "On-demand" would move every term by a column).
+    """
     head = table.find("thead")
     if isinstance(head, Tag) and head.find("tr") is None:
         lines = [tr.find_all("td") for tr in table.find_all("tr")]
-        body = [[text_of(td) for td in line for _ in range(int(str(td.get("colspan") or 1)))] for line in lines]
+        body = [[text_of(td) for td in line for _ in range(_span(td))] for line in lines]
         return [text_of(th) for th in head.find_all("th")], body
     read = read_table(table)
+    top = table.find("tr")
+    if top is None or sum(map(_span, top.find_all(["th", "td"], recursive=False))) != len(read.headers):
+        return [], []
     return list(read.headers), [list(line) for line in read.rows]
+
+
+def _span(cell: Tag) -> int:
+    found = re.match(r"\s*(\d+)", str(cell.get("colspan") or ""))
+    return min(max(int(found.group(1)), 1), 100) if found else 1
 
 
 def _column(header: str) -> dict[str, Any] | None:
