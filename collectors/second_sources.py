@@ -41,7 +41,7 @@ class SecondSource(Collector):
     """The column by which a row shows that it sells GPUs, for the error where no row does."""
 
     def add_file(self, rows: RowBuilder, document: Document, lines: Iterable[str]) -> None:
-        """Add the offers of one CSV file.
+        """Add the offers of one CSV file, of whose lines each ends with its line end.
 
         Raises:
             LayoutChanged: a column is missing, or no row gave an offer.
@@ -78,22 +78,36 @@ class SecondSource(Collector):
 def csv_rows(rows: RowBuilder, document: Document, lines: Iterable[str], *columns: str) -> Iterator[Mapping[str, str]]:
     """The rows of a CSV file by its header; a line with too many or too few cells is rejected.
 
+    So is a last line without a line end whose last cell is a number: a cut "36.72" reads as 36.7 and nothing shows it.
+
     Raises:
         LayoutChanged: a column is missing, or there is no row.
     """
-    reader = csv.DictReader(lines)
+    last = ""
+
+    def watched() -> Iterator[str]:
+        nonlocal last
+        for line in lines:
+            last = line
+            yield line
+
+    reader = csv.DictReader(watched())
     missing = [c for c in columns if c not in (reader.fieldnames or ())]
     if missing:
         changed(document, f"CSV column {missing[0]}", f"not in the header of {document.url}")
     count = 0
     for row in reader:
         count += 1
-        if None in row or None in row.values():
+        if None in row or None in row.values() or _may_be_cut(last):
             rows.reject("row_unreadable", "CSV line", reader.line_num, sample=list(row.values())[:3])
         else:
             yield row
     if not count:
         changed(document, "CSV rows", f"none in {document.url}")
+
+
+def _may_be_cut(line: str) -> bool:
+    return not line.endswith(("\n", "\r")) and decimal_of(line.rpartition(",")[2]) is not None
 
 
 def gpu_read(provider: str, instance_type: str, label: str, count: str, *, hint: str = "", memory: str = "") -> GpuRead:

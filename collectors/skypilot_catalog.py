@@ -57,7 +57,7 @@ class SkypilotCatalog(SecondSource):
         for document in documents:
             if not document.body.strip():
                 changed(document, "CSV header", f"empty body from {document.url}")
-            self.add_file(rows, document, document.text().splitlines())
+            self.add_file(rows, document, document.text().splitlines(keepends=True))
         return rows.finish()
 
     def add_row(self, rows: RowBuilder, document: Document, row: Mapping[str, str]) -> None:

@@ -23,8 +23,11 @@ HUNT_HEADER = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_me
 
 
 def sky(*lines, cloud="nebius", header=SKY_HEADER):
-    body = "\n".join([header, *lines]).encode()
-    document = Document("skypilot_catalog", f"{skypilot_catalog.BASE}/{cloud}/vms.csv", body, AT)
+    return sky_text("\n".join([header, *lines]), cloud)
+
+
+def sky_text(text, cloud="nebius"):
+    document = Document("skypilot_catalog", f"{skypilot_catalog.BASE}/{cloud}/vms.csv", text.encode(), AT)
     return SkypilotCatalog().parse([document])
 
 
@@ -148,6 +151,20 @@ def test_short_lines_are_rejected_and_empty_files_are_changes():
     for collector in (SkypilotCatalog(), GpuhuntCatalog()):
         with pytest.raises(LayoutChanged):
             collector.parse([])
+
+
+def test_a_price_cut_at_the_end_of_a_file_is_no_price():
+    header = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Region,SpotPrice,Price"
+    lines = [header, "t,H100,8,1,1,r,9.50,30.00", "t2,H100,8,1,1,r,9.50,36.72"]
+    whole = "\r\n".join(lines) + "\r\n"
+    assert [r.quote.price for r in sky_text(whole).rows if r.offer.purchase_option == "on_demand"] == [
+        30,
+        Decimal("36.72"),
+    ]
+    for length in range(len(whole) - len("36.72\r\n"), len(whole) - 1):
+        result = sky_text(whole[:length])
+        assert {r.offer.instance_type for r in result.rows} <= {"t", "t2"}
+        assert {r.quote.price for r in result.rows} <= {30, Decimal("9.50")}, whole[:length]
 
 
 def test_the_type_states_form_factor_tenancy_and_the_clouds_own_table_decides():
