@@ -181,15 +181,14 @@ def read_table(node: Tag) -> Table:
 def _headers(lines: Sequence[Sequence[Tag]], width: int) -> tuple[str, ...]:
     """The words over each column.
 
-    Where the lowest header row does not reach over the whole table, a cell is missing, and which one cannot be known:
-    no column has a name then.
+    Where a header row does not reach over the whole table, a cell is missing, and which one cannot be known ("Reserved"
+    gone before "On-demand" would move every term by a column): no column has a name then. A single short cell above the
+    others is a title, not a header.
     """
-    if not lines or len(lines[-1]) != width:
+    named = [line for line in lines if len(line) == width or len(set(map(id, line))) > 1 or line is lines[-1]]
+    if not named or any(len(line) != width for line in named):
         return ("",) * width
-    return tuple(
-        " ".join(dict.fromkeys(text_of(line[column]) for line in lines if column < len(line))).strip()
-        for column in range(width)
-    )
+    return tuple(" ".join(dict.fromkeys(text_of(line[column]) for line in named)).strip() for column in range(width))
 
 
 def _placed(cells: Sequence[Tag], waiting: dict[int, tuple[int, Tag]]) -> Iterator[Tag]:

@@ -65,20 +65,13 @@ def _cluster_tables(soup: Tag) -> Iterator[Tag]:
 
 
 def _grid(table: Tag) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows; a header without a row element, and cells over several columns, are read too.
-
-    No headers where the first header row does not reach over the whole table: a cell is missing, and which one cannot
-    be known ("Reserved" gone before "On-demand" would move every term by a column).
-    """
+    """Headers and rows; a header without a row element, and cells over several columns, are read too."""
     head = table.find("thead")
     if isinstance(head, Tag) and head.find("tr") is None:
         lines = [tr.find_all("td") for tr in table.find_all("tr")]
         body = [[text_of(td) for td in line for _ in range(_span(td))] for line in lines]
         return [text_of(th) for th in head.find_all("th")], body
     read = read_table(table)
-    top = table.find("tr")
-    if top is None or sum(map(_span, top.find_all(["th", "td"], recursive=False))) != len(read.headers):
-        return [], []
     return list(read.headers), [list(line) for line in read.rows]
 
 

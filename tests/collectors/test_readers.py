@@ -1,11 +1,11 @@
-"""The visible text of a page's nodes: what is a footnote or struck through is not said."""
+"""The visible text of a page's nodes (footnotes and struck prices are not said) and the words over table columns."""
 
 from __future__ import annotations
 
 import pytest
 from bs4 import BeautifulSoup
 
-from collectors.readers import text_of
+from collectors.readers import read_table, text_of
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,33 @@ from collectors.readers import text_of
 )
 def test_footnotes_and_old_prices_are_not_text(html: str, text: str):
     assert text_of(BeautifulSoup(f"<table><tr><td>{html}</td></tr></table>", "lxml").td) == text
+
+
+def headers(*lines: str, body: str = "<tr>" + "<td>1</td>" * 5 + "</tr>") -> tuple[str, ...]:
+    page = "".join(f"<tr>{line}</tr>" for line in lines)
+    return read_table(BeautifulSoup(f"<table>{page}{body}</table>", "html.parser").table).headers
+
+
+GROUPS = '<th rowspan="2">GPU</th><th colspan="2">On-demand</th><th colspan="2;">Reserved</th>'
+UNITS = "<th>USD</th><th>INR</th>" * 2
+NAMED = ("GPU", "On-demand USD", "On-demand INR", "Reserved USD", "Reserved INR")
+
+
+def test_groups_stand_before_what_they_span():
+    assert headers(GROUPS, UNITS) == NAMED
+    assert headers("<th>Prices per hour</th>", GROUPS, UNITS) == NAMED
+    assert headers('<th colspan="2">Prices</th>', GROUPS, UNITS) == NAMED
+    assert headers("<th>GPU</th><th>a</th><th>b</th><th>c</th><th>d</th>") == ("GPU", "a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (GROUPS.replace('<th colspan="2">On-demand</th>', ""), UNITS),
+        (GROUPS, UNITS.removesuffix("<th>INR</th>")),
+        ("<th>GPU</th><th>a</th><th>b</th><th>c</th>",),
+        ("<th>GPU</th>",),
+    ],
+)
+def test_a_header_row_short_of_a_cell_names_no_column(lines: tuple[str, ...]):
+    assert headers(*lines) == ("",) * 5
