@@ -25,14 +25,23 @@ _HOURS_PER_UNIT: Final[dict[str, Decimal]] = {
     "day": HOURS_PER_DAY,
     "month": HOURS_PER_MONTH,
 }
-_CURRENCY_SIGNS: Final[dict[str, str]] = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR", "¥": "JPY"}
+# The longer sign goes first: a yuan may be written CN¥.
+_CURRENCY_SIGNS: Final[dict[str, str]] = {
+    "$": "USD", "€": "EUR", "£": "GBP", "₹": "INR", "CN¥": "CNY", "元": "CNY", "¥": "JPY", "円": "JPY", "₩": "KRW",
+    "₽": "RUB", "₺": "TRY", "₪": "ILS", "₫": "VND", "฿": "THB", "₴": "UAH", "zł": "PLN", "Kč": "CZK",
+}  # fmt: skip
+_CURRENCY_WORDS: Final = {"Rs": "INR", "RMB": "CNY"}
 # Other dollars, and the real, share the sign: R$12 is not US$12.
 _DOLLAR_PREFIXES: Final[dict[str, str]] = {
     "US": "USD", "CA": "CAD", "C": "CAD", "AU": "AUD", "A": "AUD", "S": "SGD", "SG": "SGD", "R": "BRL", "HK": "HKD",
     "NZ": "NZD", "MX": "MXN", "NT": "TWD",
 }  # fmt: skip
 _DOLLARS: Final = re.compile(rf"(?<![A-Za-z])({'|'.join(_DOLLAR_PREFIXES)})\$", re.IGNORECASE)
-_CURRENCY_CODES: Final = frozenset({"USD", "EUR", "GBP", "INR", "CHF", "CNY", "BRL", "JPY", "AUD", "CAD", "SGD", "PLN"})
+_CURRENCY_CODES: Final = frozenset({
+    "AED", "AUD", "BRL", "CAD", "CHF", "CLP", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "HUF", "IDR", "ILS", "INR",
+    "JPY", "KRW", "MXN", "MYR", "NOK", "NZD", "PLN", "RON", "RUB", "SAR", "SEK", "SGD", "THB", "TWD", "UAH", "USD",
+    "VND", "ZAR",
+})  # fmt: skip
 _UNIT_WORDS: Final[dict[str, PriceUnit]] = {
     "s": "second", "sec": "second", "secs": "second", "second": "second", "seconds": "second",
     "m": "minute", "min": "minute", "mins": "minute", "minute": "minute", "minutes": "minute",
@@ -136,9 +145,9 @@ def read_price(text: str | None) -> PriceText | None:
 
 def currency_in(text: str) -> str | None:
     """The ISO 4217 code that a price text names by code or sign, or None."""
-    for word in re.findall(r"[A-Z]{3}", text):
-        if word in _CURRENCY_CODES:
-            return str(word)
+    for word in re.findall(r"(?<![A-Za-z])(?:[A-Z]{3}|Rs)(?![A-Za-z])", text):
+        if word in _CURRENCY_CODES or word in _CURRENCY_WORDS:
+            return _CURRENCY_WORDS.get(word, str(word))
     dollar = _DOLLARS.search(text)
     if dollar:
         return _DOLLAR_PREFIXES[dollar.group(1).upper()]

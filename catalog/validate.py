@@ -11,11 +11,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 
 from catalog.accelerators import accelerators
 from catalog.datafiles import csv_rows
 from catalog.types import OfferRow, Quote, Rejection
+from catalog.units import gpu_price_hour, instance_price_hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,14 @@ class Checked:
 
     rows: tuple[OfferRow, ...]
     rejections: tuple[Rejection, ...]
+
+
+# US dollars that one unit of a currency was worth at least and at most since 2015, with room to spare: enough to see a
+# wrong unit in a price of which the day's rate is not known. A currency that is not here is not judged without a rate.
+_USD_PER_UNIT: Mapping[str, tuple[float, float]] = {
+    "EUR": (0.8, 1.6), "GBP": (0.9, 2.0), "CHF": (0.8, 1.7), "CAD": (0.5, 1.1), "AUD": (0.4, 1.1), "SGD": (0.5, 1.1),
+    "CNY": (0.1, 0.2), "BRL": (0.1, 0.6), "PLN": (0.15, 0.5), "INR": (0.007, 0.025), "JPY": (0.004, 0.013),
+}  # fmt: skip
 
 
 @cache
@@ -86,25 +96,43 @@ def _fault(row: OfferRow) -> Rejection | None:
         return reject("not_a_price", "price", quote.price)
     if quote.price_unit == "term" and offer.commitment_days <= 0:
         return reject("term_without_commitment", "commitment_days", offer.commitment_days)
-    usd = quote.price_usd_gpu_hour
-    if usd is not None:
-        band = band_of(offer.gpu)
-        if not band.min_usd_gpu_hour <= usd <= band.max_usd_gpu_hour:
-            return reject("price_out_of_band", "price_usd_gpu_hour", round(usd, 6))
+    band, (low, high) = band_of(offer.gpu), _usd_gpu_hour(row)
+    if low > band.max_usd_gpu_hour or high < band.min_usd_gpu_hour:
+        return reject("price_out_of_band", "price_usd_gpu_hour", round(low, 6))
     return None
+
+
+def _usd_gpu_hour(row: OfferRow) -> tuple[float, float]:
+    """The least and the most that a price can be in dollars per GPU and hour; one figure where the rate is known."""
+    usd, native = row.quote.price_usd_gpu_hour, _native_hour(row)
+    if usd is not None:
+        return usd, usd
+    per_gpu = None if native is None else gpu_price_hour(native, row.offer.gpu_count, row.offer.gpu_fraction)
+    low, high = _USD_PER_UNIT.get(row.quote.currency, (0.0, math.inf))
+    return (0.0, math.inf) if per_gpu is None else (float(per_gpu) * low, float(per_gpu) * high)
+
+
+def _native_hour(row: OfferRow) -> Decimal | None:
+    """The price of the instance for an hour in its own currency; None without a price."""
+    o, q = row.offer, row.quote
+    if q.price is None:
+        return None
+    return instance_price_hour(q.price, q.price_unit, q.price_scope, o.gpu_count, o.commitment_days)
 
 
 def _flag_siblings(rows: Sequence[OfferRow]) -> list[OfferRow]:
     """Flag spot that is not below on-demand, and n GPUs that cost less than half of what smaller sizes come to."""
-    on_demand = {_place_key(r): r.quote.price_usd_hour for r in rows if r.offer.purchase_option == "on_demand"}
-    by_size: dict[tuple[object, ...], dict[int, float]] = defaultdict(dict)
+    hourly = {id(r): _native_hour(r) for r in rows}
+    on_demand = {_place_key(r): hourly[id(r)] for r in rows if r.offer.purchase_option == "on_demand"}
+    by_size: dict[tuple[object, ...], dict[int, Decimal]] = defaultdict(dict)
     for r in rows:
-        if r.quote.price_usd_hour is not None:
-            by_size[_size_key(r)][r.offer.gpu_count] = r.quote.price_usd_hour
+        price = hourly[id(r)]
+        if price is not None:
+            by_size[_size_key(r)][r.offer.gpu_count] = price
     flagged = []
     for r in rows:
         flags = list(r.quote.flags)
-        price = r.quote.price_usd_hour
+        price = hourly[id(r)]
         if price is not None:
             full = on_demand.get(_place_key(r))
             if r.offer.purchase_option == "spot" and full is not None and price >= full:
@@ -136,6 +164,7 @@ def _place_key(row: OfferRow) -> tuple[object, ...]:
         o.os,
         o.network_option,
         o.gpu_count,
+        row.quote.currency,
     )
 
 
@@ -143,5 +172,5 @@ def _size_key(row: OfferRow) -> tuple[object, ...]:
     o = row.offer
     return (
         o.provider, o.via, o.gpu, o.gpu_fraction, o.region, o.zone, o.purchase_option, o.commitment_days, o.upfront,
-        o.tenancy, o.os, o.network_option, o.variant,
+        o.tenancy, o.os, o.network_option, o.variant, row.quote.currency,
     )  # fmt: skip

@@ -135,6 +135,17 @@ def test_other_dollars_are_not_us_dollars(text, currency):
 
 
 @pytest.mark.parametrize(
+    ("text", "currency"),
+    [("Rs. 249/hr", "INR"), ("CN¥26.60/h", "CNY"), ("26.60元/h", "CNY"), ("RMB 26.6 per hour", "CNY"),
+     ("25,00 SEK/h", "SEK"), ("9,99 zł/h", "PLN"), ("¥450/h", "JPY"), ("₩4,200/h", "KRW"), ("ABC 4/h", None)],
+)  # fmt: skip
+def test_currencies_by_sign_code_and_word(text, currency):
+    found = read_price(text)
+    assert found is not None
+    assert found.currency == currency
+
+
+@pytest.mark.parametrize(
     ("text", "unit"), [("Hourly", "hour"), ("Monthly price", "month"), ("$2 /month, billed hourly", "month")]
 )
 def test_units_as_adverbs(text, unit):

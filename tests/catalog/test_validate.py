@@ -1,5 +1,6 @@
 """Row checks: what cannot be true is rejected, what is odd is flagged, nothing is silently changed."""
 
+import dataclasses
 from datetime import UTC, datetime
 from decimal import Decimal as D
 
@@ -44,6 +45,26 @@ def test_a_price_out_of_the_band_is_rejected_with_its_value(price):
 
 def test_a_price_without_an_exchange_rate_is_kept():
     assert check_rows([row("100", usd=None)]).rows
+
+
+@pytest.mark.parametrize(
+    ("price", "currency", "kept"),
+    [("787500", "EUR", False), ("0.0001", "EUR", False), ("2.8", "EUR", True), ("229", "INR", True),
+     ("22900000", "INR", False), ("500000", "CLP", True)],
+)  # fmt: skip
+def test_without_an_exchange_rate_only_what_no_rate_can_explain_is_refused(price, currency, kept):
+    foreign = row(price, usd=None)
+    foreign = OfferRow(foreign.offer, dataclasses.replace(foreign.quote, currency=currency))
+    checked = check_rows([foreign])
+    assert bool(checked.rows) is kept
+    assert [r.reason for r in checked.rejections] == ([] if kept else ["price_out_of_band"])
+
+
+def test_spot_is_compared_in_its_own_currency():
+    rows = [row("3.0", usd=None), row("3.0", option="spot", usd=None)]
+    euros = [OfferRow(r.offer, dataclasses.replace(r.quote, currency="EUR")) for r in rows]
+    assert check_rows(euros).rows[1].quote.flags == ("spot_not_discounted",)
+    assert check_rows([rows[0], euros[1]]).rows[1].quote.flags == ()
 
 
 def test_spot_not_below_on_demand_is_flagged():
