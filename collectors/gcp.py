@@ -30,7 +30,7 @@ from collectors.errors import LayoutChanged
 from collectors.gcp_extras import add_extras
 from collectors.gcp_machines import Machine, machine, machines
 from collectors.gcp_page import CALENDAR, COMMIT_1, COMMIT_3, ON_DEMAND, SPOT, Way, machine_lines
-from collectors.gcp_skus import Component, Model, read_sku, unit_price
+from collectors.gcp_skus import Component, Model, in_force, read_sku, unit_price
 from collectors.readers import changed, need, present_somewhere, read_json
 from collectors.rows import RowBuilder
 
@@ -134,6 +134,7 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
     """Every component price; one that two SKUs give differently has none."""
     found = _Components()
     asked = {dict(parse_qsl(urlsplit(d.url).query)).get("pageToken", "") for d in documents}
+    named: set[object] = set()
     for document in documents:
         content = read_json(document)
         skus = need(document, content, "skus", kind=list)
@@ -142,6 +143,10 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
         token = content.get("nextPageToken")
         if token and token not in asked:
             rows.incomplete("the next page of the SKU list was not fetched")
+        elif token and token in named:
+            rows.incomplete("two pages of the SKU list name the same page as the next one")
+        named.add(token)
+        skus = [in_force(sku, document.fetched_at) if isinstance(sku, Mapping) else sku for sku in skus]
         # One SKU without them is rejected; a key that no SKU has is another layout.
         present_somewhere(document, map(unit_price, skus), "skus[].unitPrice", "units", "nanos")
         for sku in skus:

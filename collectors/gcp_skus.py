@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -52,6 +53,22 @@ class Component:
     hourly: Decimal | None
     currency: str
     unit: str
+
+
+def in_force(sku: Mapping[str, Any], at: datetime) -> Mapping[str, Any]:
+    """The SKU without the prices of its timeline that begin after an instant; one that states no time is in force."""
+    timeline = sku.get("pricingInfo")
+    if not isinstance(timeline, list):
+        return sku
+    return {**sku, "pricingInfo": [info for info in timeline if not _begins_after(_object(info), at)]}
+
+
+def _begins_after(info: Mapping[str, Any], at: datetime) -> bool:
+    try:
+        begins = datetime.fromisoformat(str(info.get("effectiveTime")))
+    except ValueError:
+        return False
+    return (begins if begins.tzinfo else begins.replace(tzinfo=UTC)) > at
 
 
 def unit_price(sku: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -127,7 +144,7 @@ def _part(text: str, group: str) -> tuple[Literal["core", "ram", "gpu", "ssd"], 
 
 
 def _expression(sku: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The pricing expression in force: the newest of a chronological list."""
+    """The newest pricing expression of a chronological list."""
     return _object(_last(_object(sku).get("pricingInfo")).get("pricingExpression"))
 
 

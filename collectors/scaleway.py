@@ -53,12 +53,16 @@ class Scaleway(Collector):
                 yield _page(zone, listing, 1)
 
     def follow(self, document: Document) -> Iterable[Request]:
-        """The next page while X-Total-Count says there is one, in the server's page size where that is smaller."""
+        """The next page while X-Total-Count says there is one, in the server's page size where that is smaller.
+
+        Where the header is missing, a full page has another after it.
+        """
         zone, listing, page, size = _place(document)
         listed = len(need(document, read_json(document), "servers", kind=dict))
-        if page == 1 and listed:
+        total = _total(document)
+        if page == 1 and listed and total:
             size = min(size, listed)
-        if listed and page * size < _total(document):
+        if listed and (page * size < total if total else listed >= size):
             yield _page(zone, listing, page + 1, size)
 
     def parse(self, documents: Sequence[Document]) -> Parsed:
@@ -148,14 +152,22 @@ def _add(
 
 
 def _check_pages(rows: RowBuilder, documents: Sequence[Document]) -> None:
-    """A zone of which fewer types were fetched than the server announced makes the run incomplete."""
+    """A zone of which fewer types were fetched than the server announced makes the run incomplete.
+
+    Where nothing was announced, the last page fetched must not be full.
+    """
     names: dict[tuple[str, str], set[str]] = {}
     totals: dict[tuple[str, str], int] = {}
+    last: dict[tuple[str, str], tuple[int, bool]] = {}
     for document in documents:
-        zone, listing, *_ = _place(document)
-        names.setdefault((zone, listing), set()).update(read_json(document)["servers"])
+        zone, listing, page, size = _place(document)
+        servers = read_json(document)["servers"]
+        names.setdefault((zone, listing), set()).update(servers)
         totals[zone, listing] = max(totals.get((zone, listing), 0), _total(document))
+        last[zone, listing] = max(last.get((zone, listing), (0, False)), (page, len(servers) >= size))
     for (zone, listing), total in totals.items():
         fetched = len(names[zone, listing])
         if fetched < total:
             rows.incomplete(f"{zone} {listing}: {fetched} of {total} types were fetched")
+        elif last[zone, listing][1] and not total:
+            rows.incomplete(f"{zone} {listing}: the last page fetched is full")

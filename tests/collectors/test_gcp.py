@@ -358,3 +358,24 @@ def test_a_machine_beside_another_gpu_than_its_own_is_rejected():
     result = COLLECTOR.parse([swapped])
     assert [(r.reason, r.value) for r in result.rejections] == [("gpu_mismatch", "Nvidia B200")]
     assert not [r for r in result.rows if r.offer.instance_type == "a3-ultragpu-8g"]
+
+
+def test_a_token_that_comes_twice_leads_nowhere():
+    one, two = (
+        skus(*A2, gpu("Nvidia Tesla A100 GPU running in Iowa", "2.9"), token="t"),
+        skus(*A2, token="t", asked="t"),
+    )
+    assert not COLLECTOR.parse([one, two]).complete
+    assert COLLECTOR.parse([one, skus(*A2, asked="t")]).complete
+
+
+def test_a_price_that_begins_later_is_not_todays():
+    card = gpu("Nvidia Tesla A100 GPU running in Iowa", "2.9")
+    later = gpu("Nvidia Tesla A100 GPU running in Iowa", "3.9")["pricingInfo"][0]
+    timeline = [card["pricingInfo"][0] | {"effectiveTime": "2026-01-01T00:00:00Z"},
+                later | {"effectiveTime": "2027-01-01T00:00:00Z"}]  # fmt: skip
+    today = read(parse(*A2, card))
+    assert today
+    assert read(parse(*A2, card | {"pricingInfo": timeline})) == today
+    with pytest.raises(LayoutChanged):
+        parse(*A2, card | {"pricingInfo": timeline[1:]})

@@ -147,3 +147,21 @@ def test_recorded_answers(recordings):
     for key, (price, count, availability) in checked.items():
         row = rows[key]
         assert (row.quote.price, row.offer.gpu_count, row.quote.availability) == (Decimal(price), count, availability)
+
+
+def full_page(document):
+    def fill(content):
+        cpu = {"gpu": 0, "gpu_info": None, "hourly_price": 0.01}
+        content["servers"].update({f"CPU-{n}": cpu for n in range(100 - len(content["servers"]))})
+
+    return dataclasses.replace(changed_body(document, fill), headers={})
+
+
+def test_without_an_announced_total_a_full_page_has_another_after_it():
+    [servers] = documents("servers-fr-par-2-1")
+    full = full_page(servers)
+    assert [r.name for r in COLLECTOR.follow(full)] == ["servers-fr-par-2-2"]
+    assert not COLLECTOR.parse([full]).complete
+    second = dataclasses.replace(full, url=full.url.replace("&page=1", "&page=2"), body=b'{"servers": {}}')
+    assert COLLECTOR.parse([full, second]).complete
+    assert COLLECTOR.parse([dataclasses.replace(full, headers={"x-total-count": "100"})]).complete
