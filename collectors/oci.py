@@ -78,7 +78,7 @@ class Oci(Collector):
             if any(isinstance(item, Mapping) and "products" in item for item in items):
                 shape_lists += 1
                 present_somewhere(document, items, "items", "name", "status", "hidden", "products")
-                shapes += [shape for item in items if (shape := _shape(document, item)) is not None]
+                shapes += [shape for item in items if (shape := _shape(rows, document, item)) is not None]
             else:
                 prices |= _prices(document, items)
                 add_extras(rows, document, items)
@@ -151,16 +151,19 @@ def _label(display_name: str) -> str:
     return _COMPANY_PREFIX.sub("", squeezed).removeprefix("Compute - ").strip()
 
 
-def _shape(document: Document, item: Any) -> _Shape | None:
-    """A GPU shape that is offered, or None for CPU shapes and hidden or retired ones."""
+def _shape(rows: RowBuilder, document: Document, item: Any) -> _Shape | None:
+    """A GPU shape that is offered, or None for CPU shapes, hidden or retired ones and those without their parts."""
     if not isinstance(item, Mapping) or item.get("hidden") or str(item.get("status") or "ACTIVE") != "ACTIVE":
         return None
     name = re.sub(r"\s*\(.*\)\s*$", "", need(document, item, "name", kind=str)).strip()
     if _SHAPE_NAME.match(name) is None:
         return None
+    if not isinstance(item.get("products"), list):
+        rows.reject("field_missing", "products", item.get("products"), sample=name)
+        return None
     priced = [
         product
-        for product in need(document, item, "products", kind=list)
+        for product in item["products"]
         if isinstance(product, Mapping) and as_object(product.get("type")).get("value") in ("ocpu", "gpu")
     ]
     count, total = whole_number(item.get("gpuQty")), positive(item.get("gpuMemoryQty"))

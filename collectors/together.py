@@ -21,7 +21,7 @@ from bs4 import BeautifulSoup, Tag
 from catalog.types import Document
 from catalog.units import unit_in
 from collectors.contract import Expect
-from collectors.pages import Terms, add_sizes, commitment_days_in, option_in
+from collectors.pages import Terms, add_sizes, cell_state, commitment_days_in, option_in
 from collectors.price_page import PricePage
 from collectors.readers import changed, read_table, text_of
 from collectors.rows import RowBuilder
@@ -96,9 +96,14 @@ def _add_table(rows: RowBuilder, document: Document, table: Tag) -> None:
     if not columns or not headers[0].casefold().startswith("hardware"):
         changed(document, "thead th", f"headers are {', '.join(headers) or 'missing'}")
     units = {i: unit_in(headers[i]) or unit_in(headers[0]) for i in columns}
+    if not any(units.values()) and any(column["purchase_option"] == "on_demand" for column in columns.values()):
+        changed(document, "thead th", f"no unit of time in {', '.join(headers)}")
     for line in body:
         for index, column in columns.items():
-            unit = units[index] or changed(document, "thead th", f"{headers[index]!r} has no unit of time")
-            if index < len(line):
+            unit = units[index]
+            if index < len(line) and unit is None:
+                if cell_state(line[index]) == "priced":
+                    rows.reject("unit_missing", headers[index], line[index], sample=line[0])
+            elif index < len(line) and unit is not None:
                 terms = Terms(unit, "gpu", "USD")
                 add_sizes(rows, document, line[0], line[index], terms, provider="together", **column)

@@ -61,6 +61,9 @@ class VoltagePark(Collector):
         more, ends = False, set[int]()
         for document in documents:
             content = read_json(document)
+            if content == []:
+                rows.incomplete(f"{document.url} lists nothing")
+                continue
             if isinstance(content, list):
                 need_somewhere(document, content, "resources/gpus", "compute_rate_hourly", "storage_rate_hourly")
                 for preset in content:

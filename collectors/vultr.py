@@ -96,7 +96,8 @@ class Vultr(Collector):
             else:
                 key = listing.replace("-", "_")
                 plans = need(document, content, key, kind=list)
-                need_somewhere(document, plans, "id", "hourly_cost", "locations")
+                if plans or as_object(content.get("meta")).get("total") != 0:  # a list may say itself that it is empty
+                    need_somewhere(document, plans, "id", "hourly_cost", "locations")
                 lists.append((document, key, plans))
         gpus = sum(_add_plan(rows, document, plan, places) for document, _, plans in lists for plan in plans)
         if not gpus:

@@ -155,13 +155,23 @@ def test_the_estimators_own_product_list_serves_as_price_list():
         ("products", lambda b: b.update(items=[])),
         ("products", lambda b: [i.update(metricName="OCPU Per Hour") for i in b["items"]]),
         ("shapes", lambda b: b.update(items=[])),
-        ("shapes", lambda b: shape(b, "VM.GPU3.1").pop("products")),
+        ("shapes", lambda b: [i.pop("products") for i in b["items"]]),
         ("shapes", lambda b: [i.pop("name") for i in b["items"]]),
     ],
 )
 def test_changed_documents_are_refused(name, change):
     with pytest.raises(LayoutChanged):
         Oci().parse(documents(**{name: change}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda b: shape(b, "VM.GPU3.1").pop("products"), lambda b: shape(b, "VM.GPU3.1").update(products=None)],
+)
+def test_one_shape_without_its_parts_is_rejected_alone(change):
+    result = Oci().parse(documents(shapes=change))
+    assert ("field_missing", "products", "VM.GPU3.1") in {(r.reason, r.field, r.sample) for r in result.rejections}
+    assert by_shape(result).keys() == by_shape(Oci().parse(documents())).keys() - {"VM.GPU3.1"}
 
 
 def test_other_currency_is_never_taken_as_dollars():

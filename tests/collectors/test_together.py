@@ -67,3 +67,9 @@ def test_recorded_page(parse, recording):
     assert found == {
         "b200-sxm-180gb": ("8.19", 8.19), "h100-sxm-80gb": ("3.99", 3.99), "h200-sxm-141gb": ("5.99", 5.99)
     }  # fmt: skip
+
+
+def test_a_reserved_column_without_a_unit_loses_only_its_cells(parse_page):
+    result = parse_page(("All prices per gpu per hour", ""), (">On-demand<", ">On-demand per hour<"))
+    assert {r.offer.commitment_days for r in result.rows if r.quote.price} <= {0}
+    assert {r.reason for r in result.rejections} >= {"unit_missing"}

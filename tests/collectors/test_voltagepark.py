@@ -147,3 +147,11 @@ def test_recorded_answers(locations, presets, recordings):
     }
     assert {r.offer.gpu for r in rows} == {"h100-sxm-80gb"}
     assert {r.quote.availability for r in rows} == {"unavailable"}
+
+
+def test_an_empty_list_of_presets_does_not_lose_the_nodes(locations, presets):
+    result = COLLECTOR.parse([locations, dataclasses.replace(presets, body=b"[]")])
+    assert result.rows
+    assert not result.complete
+    with pytest.raises(LayoutChanged):
+        COLLECTOR.parse([dataclasses.replace(presets, body=b"[]")])

@@ -235,3 +235,19 @@ def test_several_gpus_are_never_slices(documents, card, count, stated_gb, memory
     assert (found.offer.gpu_count, found.offer.gpu_fraction, found.offer.gpu_memory_gb) == (count, 1, memory_gb)
     assert found.quote.flags == flags
     assert found.quote.price_usd_gpu_hour == 2
+
+
+def emptied(document, key, total):
+    body = json.dumps({key: [], "meta": {"total": total, "links": {"next": "", "prev": ""}}})
+    return dataclasses.replace(document, body=body.encode())
+
+
+def test_a_list_that_says_itself_that_it_is_empty_loses_nothing_else(documents):
+    plans, metal = documents[A100_PAGE], documents["plans-metal"]
+    result = COLLECTOR.parse([with_plans(plans, lambda p: None), emptied(metal, "plans_metal", 0)])
+    assert result.rows
+    assert not any(r.offer.tenancy == "bare_metal" for r in result.rows)
+    with pytest.raises(LayoutChanged):
+        COLLECTOR.parse([plans, emptied(metal, "plans_metal", 12)])
+    with pytest.raises(LayoutChanged):
+        COLLECTOR.parse([emptied(plans, "plans", 0), emptied(metal, "plans_metal", 0)])
