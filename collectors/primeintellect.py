@@ -102,7 +102,7 @@ def _add(rows: RowBuilder, document: Document, item: Mapping[str, Any]) -> None:
     rows.offer(
         document,
         GpuRead(
-            label=f"{item['gpuType']} {item.get('socket') or ''}".strip(),
+            label=f"{item['gpuType'] or ''} {item.get('socket') or ''}".strip() if item["gpuType"] else "",
             count=count,
             memory_gb=positive(item.get("gpuMemory")) if count == 1 else None,
         ),

@@ -32,6 +32,11 @@ from collectors.regions import country_of
 
 # A stated memory this far from the fact table is another product or a wrong field; GB against GiB is only 7 %.
 _MEMORY_TOLERANCE = 0.12
+# Words with which a source fills the place of a name it does not have.
+_NO_NAME = re.compile(
+    r"[\W_]*(?:(?:nvidia|amd|intel|unknown|none|null|undefined|unspecified|other|n/?a|tb[ad]|gpus?)[\W_]*)*",
+    re.IGNORECASE,
+)
 # ISO 4217, or the name of a token that a marketplace is paid in.
 _CURRENCY = re.compile(r"[A-Z][A-Z0-9-]{2,15}")
 
@@ -142,7 +147,7 @@ class RowBuilder:
 
     def _described(self, gpu: GpuRead, sku: str, instance_type: str) -> tuple[dict[str, Any], list[str]] | None:
         label = gpu.gpu or gpu.label
-        if not label.strip():
+        if _NO_NAME.fullmatch(label):
             self.reject("gpu_unnamed", "gpu", gpu.label, sample=sku)
             return None
         found = _narrowed(resolve(label, memory_gb=gpu.memory_gb, form_factor=gpu.form_factor), instance_type)

@@ -116,3 +116,10 @@ def test_public_recording(recordings):
     assert [r.offer.region for r in parsed.rows] == [i["dataCenter"] for i in raw["items"]]
     assert [r.offer.memory_gib for r in parsed.rows] == [i["memory"]["defaultCount"] for i in raw["items"]]
     assert {r.offer.gpu for r in parsed.rows} == {"a100-pcie-80gb", "a100-sxm-80gb", "h100-sxm-80gb", "h100-pcie-80gb"}
+
+
+@pytest.mark.parametrize("name", [None, "", "unknown"])
+def test_gpus_without_a_name_are_no_offer(name):
+    result = parse(item(gpuType=name, socket=None), item(cloudId="l4", gpuType="L4_24GB", socket="PCIe"))
+    assert [r.offer.gpu for r in result.rows] == ["l4-24gb"]
+    assert [r.reason for r in result.rejections] == ["gpu_unnamed"]

@@ -70,3 +70,16 @@ def test_the_clouds_own_type_narrows_an_open_label_and_nothing_else(label, insta
     row = RowBuilder(Modal()).offer(DOCUMENT, GpuRead(label=label), sku="s", instance_type=instance_type, price="2")
     assert row is not None
     assert (row.offer.gpu, row.offer.gpu_ambiguous) == (gpu, "-" not in gpu)
+
+
+@pytest.mark.parametrize("label", ["", " ", "unknown", "N/A", "None", "NVIDIA", "NVIDIA GPU", "other", "-"])
+def test_a_word_in_place_of_a_name_is_no_name(label):
+    rows = RowBuilder(Modal())
+    assert rows.offer(DOCUMENT, GpuRead(label=label, count=2), sku="s", instance_type="s", price="10") is None
+    assert [r.reason for r in rows.finish().rejections] == ["gpu_unnamed"]
+
+
+def test_an_unknown_name_is_kept_and_shown():
+    rows = RowBuilder(Modal())
+    assert rows.offer(DOCUMENT, GpuRead(label="Zorblax Z9000", count=1), sku="s", instance_type="s", price="10")
+    assert rows.finish().unmapped == ("Zorblax Z9000",)
