@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
@@ -26,6 +27,7 @@ def region_id(name: str) -> str | None:
     """The region id of a label or id: exact, else by the place in parentheses where only one region has it.
 
     "EU (Ireland)" and "Europe (Ireland)" are both eu-west-1: the words before the place have been renamed before.
+    The place itself is written in several ways ("N. California", "Northern California"; "Osaka-Local").
     """
     text = " ".join(name.split())
     if text in _LEGACY:
@@ -36,7 +38,7 @@ def region_id(name: str) -> str | None:
     if known:
         return known.region
     place = _IN_PARENTHESES.search(text)
-    found = _by_place().get(place.group(1).casefold(), []) if place else []
+    found = _by_place().get(_place(place.group(1)), []) if place else []
     return found[0] if len(found) == 1 else None
 
 
@@ -45,11 +47,17 @@ def is_other_partition(region: str) -> bool:
     return bool(_OTHER_PARTITION.match(region))
 
 
+def _place(text: str) -> str:
+    """A place as every spelling of it reads: no letter case, no accents, "N." in full, no "-Local"."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)).casefold()
+    return re.sub(r"[\s-]+local$", "", re.sub(r"\bn\.\s*", "northern ", plain)).strip()
+
+
 @cache
 def _by_place() -> Mapping[str, list[str]]:
     found: dict[str, list[str]] = defaultdict(list)
     for region in regions("aws").values():
-        places = {m.group(1).casefold() for label in region.label.split("|") if (m := _IN_PARENTHESES.search(label))}
+        places = {_place(m.group(1)) for label in region.label.split("|") if (m := _IN_PARENTHESES.search(label))}
         for place in places:
             found[place].append(region.region)
     return found

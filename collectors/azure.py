@@ -184,7 +184,8 @@ def _prices_of(
         if kind != "DevTestConsumption":
             rows.reject("type_unknown", "type", kind, sample=size)
         return
-    if item["unitOfMeasure"] != "1 Hour":
+    # A reservation's amount is the whole term, whatever unit stands beside it.
+    if kind != "Reservation" and item["unitOfMeasure"] != "1 Hour":
         rows.reject("unit_unknown", "unitOfMeasure", item["unitOfMeasure"], sample=size)
         return
     start = _instant(item.get("effectiveStartDate"))

@@ -15,6 +15,7 @@ from typing import Any
 from bs4 import BeautifulSoup
 
 from catalog.types import Document
+from catalog.units import read_price
 from collectors.contract import Expect
 from collectors.pages import Terms, add_cell, gpu_memory_gb_in, slug
 from collectors.price_page import PricePage
@@ -45,8 +46,8 @@ class Fal(PricePage):
         if not wanted:
             changed(document, "th 'GPU', 'VRAM', 'List Price'")
         for table, column in wanted:
-            for line in table.rows:
-                _add_row(rows, document, {name: line[i] for name, i in column.items() if i < len(line)})
+            for line in table.whole_rows(rows):
+                _add_row(rows, document, {name: line[i] for name, i in column.items()})
 
 
 def _add_row(rows: RowBuilder, document: Document, cells: Mapping[str, str]) -> None:
@@ -55,7 +56,10 @@ def _add_row(rows: RowBuilder, document: Document, cells: Mapping[str, str]) -> 
     terms = Terms("hour", "gpu", "USD")
     common: dict[str, Any] = {"sku": slug(name), "instance_type": name}
     add_cell(rows, document, gpu, cells.get("list price", ""), terms, tenancy="serverless", **common)
+    # A floor price is not listed, but its offer is in the currency of its row.
+    listed = read_price(cells.get("list price", ""))
+    floor = Terms("hour", "gpu", (listed.currency if listed else None) or "USD")
     add_cell(
-        rows, document, gpu, cells.get("as low as", ""), terms, tenancy="serverless", purchase_option="reserved",
+        rows, document, gpu, cells.get("as low as", ""), floor, tenancy="serverless", purchase_option="reserved",
         **common,
     )  # fmt: skip

@@ -21,10 +21,12 @@ from bs4 import BeautifulSoup
 from catalog.types import Availability, Document, GpuInterconnect, PriceUnit, PurchaseOption
 from catalog.units import decimal_of
 from collectors.contract import HOUR_S, Expect
+from collectors.countries import country_named
 from collectors.listing import as_list, as_object, positive, whole_number
 from collectors.pages import storage_gb_in
 from collectors.price_page import PricePage
 from collectors.readers import changed, flight_text, json_after, need, need_somewhere, read_json
+from collectors.regions import country_of
 from collectors.rows import GpuRead, RowBuilder
 
 _CURRENCIES = ("USD", "BRL")
@@ -92,7 +94,7 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any]) -> 
         label=str(gpu.get("type") or ""), count=count, memory_gb=positive(gpu.get("vram_per_gpu"))
     )  # fmt: skip
     for market in map(as_object, as_list(plan.get("regions"))):
-        prices = as_object(market.get("pricing"))
+        prices, place = as_object(market.get("pricing")), str(market.get("name") or "")
         currency = next((c for c in _CURRENCIES if decimal_of(as_object(prices.get(c)).get("hour"))), None)
         for key, unit, option, days in _TERMS if currency else _TERMS[:1]:
             price = prices[currency].get(key) if currency else None
@@ -109,7 +111,8 @@ def _add_plan(rows: RowBuilder, document: Document, plan: Mapping[str, Any]) -> 
                 availability=_availability(market),
                 purchase_option=option,
                 commitment_days=days,
-                region=str(market.get("name") or ""),
+                region=place,
+                country=country_of("latitude", place) or country_named(place),
                 tenancy="bare_metal",
                 **_interconnect(gpu.get("interconnect")),
                 **_shape(plan["specs"]),

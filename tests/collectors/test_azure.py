@@ -83,6 +83,11 @@ def test_a_reservation_is_paid_for_its_whole_term():
     assert [r.reason for r in result.rejections] == ["term_unknown"]
 
 
+def test_a_reservation_is_of_its_term_whatever_unit_stands_beside_it():
+    result = parse(item(price=20625.0, type="Reservation", reservationTerm="1 Year", unitOfMeasure="1 Year"))
+    assert [(r.quote.price_unit, r.offer.commitment_days) for r in result.rows] == [("term", 365)]
+
+
 def test_savings_plans_are_hourly_and_apart_from_reservations():
     plans = [{"unitPrice": 2.6, "retailPrice": 2.6, "term": "1 Year"}, {"retailPrice": 1.7, "term": "3 Years"}]
     result = parse(item(savingsPlan=plans), item(price=20625.0, type="Reservation", reservationTerm="1 Year"))

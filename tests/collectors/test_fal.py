@@ -48,3 +48,9 @@ def test_recorded_page(parse, recording):
     assert {k: str(v) for k, v in found.items()} == {
         "B300": "8.50", "B200": "6.25", "H200": "4.50", "H100": "4.50", "RTX PRO 6000": "2.99"
     }  # fmt: skip
+
+
+def test_an_offer_without_a_price_is_in_the_currency_of_its_row(parse_page):
+    result = parse_page(("$4.50/h", "€4.50/h"))
+    assert {r.quote.currency for r in result.rows if r.offer.instance_type == "H200"} == {"EUR"}
+    assert {r.quote.currency for r in result.rows if r.offer.instance_type == "B300"} == {"USD"}

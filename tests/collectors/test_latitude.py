@@ -150,3 +150,15 @@ def test_recorded_page(recording, recordings):
     assert len(found) == 16
     assert found["g4-rtx6kpro-large", "United Kingdom", 0].quote.price is None
     assert found["g4-rtx6kpro-large", "Japan", 365].quote.price == 159432
+
+
+def test_a_country_by_another_of_its_names(page):
+    def renamed(plans):
+        for plan in plans:
+            for market in plan["attributes"]["regions"]:
+                market["name"] = {"United States": "USA", "United Kingdom": "Great Britain"}.get(
+                    market["name"], market["name"]
+                )
+
+    assert "US" in {r.offer.country for r in COLLECTOR.parse([answer(page, renamed)]).rows if r.offer.region == "USA"}
+    assert None not in {r.offer.country for r in COLLECTOR.parse([answer(page, renamed)]).rows}
