@@ -15,8 +15,9 @@ from typing import Any
 # Spellings of one size, the usual one first.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "hidden_size": ("n_embed", "model_dim"),
-    "num_hidden_layers": ("num_transformer_layers", "num_decoder_layers"),
-    "intermediate_size": ("d_ff",),
+    "num_hidden_layers": ("num_transformer_layers", "num_decoder_layers", "decoder_layers"),
+    "num_attention_heads": ("decoder_attention_heads",),
+    "intermediate_size": ("d_ff", "decoder_ffn_dim"),
     "num_key_value_heads": ("kv_n_heads", "num_attention_groups", "num_query_groups"),
     "head_dim": ("d_kv",),
     "num_experts_per_tok": ("moe_k", "moe_top_k"),
@@ -76,6 +77,7 @@ def plain_names(config: Mapping[str, Any], unset: frozenset[str] = frozenset()) 
     for key, value in class_defaults(str(named.get("model_type") or "")).items():
         if key not in unset:
             named.setdefault(key, value)
+    _adjust_width(named)
     return named
 
 
@@ -92,6 +94,24 @@ def _doubled_layers(named: dict[str, Any]) -> None:
     """
     if named.get("zero_expert_num") and "num_hidden_layers" not in named and _positive(named.get("num_layers")):
         named |= {"num_hidden_layers": 2 * named["num_layers"], "decoder_sparse_step": 2, "dense_and_moe": True}
+
+
+def _adjust_width(named: dict[str, Any]) -> None:
+    """Feed-forward widths that a family states before it cuts them down.
+
+    RecurrentGemma halves its own (modeling_recurrent_gemma.py); LFM2 takes two thirds, rounded up, unless it says that
+    it does not adjust (modeling_lfm2.py).
+    """
+    kind = named.get("model_type")
+    if kind == "recurrent_gemma" and _positive(named.get("intermediate_size")):
+        named["intermediate_size"] = int(named["intermediate_size"]) // 2
+    if kind == "lfm2" and named.get("block_auto_adjust_ff_dim", True):
+        stated = next((named[k] for k in ("block_ff_dim", "intermediate_size") if _positive(named.get(k))), None)
+        if stated is None:
+            return
+        multiplier, multiple = named.get("block_ffn_dim_multiplier") or 1.0, named.get("block_multiple_of") or 256
+        width = int(int(2 * stated / 3) * float(multiplier))
+        named["intermediate_size"] = -(-width // int(multiple)) * int(multiple)
 
 
 def heads_by_layer(config: Mapping[str, Any]) -> list[int] | None:

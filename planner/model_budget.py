@@ -8,7 +8,9 @@ from typing import Any
 
 from planner.attention import CacheGroup
 from planner.model_layers import (
+    encoder_layers,
     expert_count,
+    is_encoder,
     is_state_space,
     layer_kinds,
     mamba_shape,
@@ -19,7 +21,15 @@ from planner.model_layers import (
 
 BILLION = 1_000_000_000
 _UNGATED = frozenset({"gelu_new", "gelu_fast", "relu", "relu2", "relu_squared"})
-_UNGATED_TYPES = frozenset({"gpt2", "gpt_neox", "gptj", "opt", "bloom", "falcon", "phi", "starcoder2", "mpt"})
+# Families whose feed-forward part is two matrices whatever the activation is called (modeling_<type>.py).
+_UNGATED_TYPES = frozenset({
+    "gpt2", "gpt_neo", "gpt_neox", "gpt_neox_japanese", "gptj", "gpt_bigcode", "codegen", "opt", "bloom", "falcon",
+    "phi", "persimmon", "starcoder2", "mpt", "nemotron", "nemotron_h", "xglm", "biogpt",
+})  # fmt: skip
+# Vision encoders with a gated feed-forward part, and configurations that nest the encoder once more.
+_GATED_TOWERS = frozenset({"pixtral", "qwen2_5_vl", "qwen2_5_vl_vision"})
+_TOWER_PARTS = ("vision_config", "audio_encoder", "vision_encoder")
+_WIDEST_TOWER = 16384
 
 Shape = tuple[int, int, int, int]
 
@@ -76,7 +86,11 @@ def fitted_budget(
 ) -> tuple[bool, bool, ParameterBudget]:
     """Gating, tying and the budget; a stated parameter count decides what the configuration leaves open."""
     stated = config.get("params_b")
-    tied_options = [bool(config["tie_word_embeddings"])] if "tie_word_embeddings" in config else [False, True]
+    tied_options = [False, True]
+    if is_encoder(config):
+        tied_options = [True]  # no output layer at all, or one that shares the embedding
+    elif "tie_word_embeddings" in config or config.get("is_encoder_decoder"):
+        tied_options = [bool(config.get("tie_word_embeddings", True))]
     gated_options = _gated_options(config)
     options = [(g, t, _budget(config, groups, shape, g, t)) for g in gated_options for t in tied_options]
     if not stated:
@@ -87,6 +101,10 @@ def fitted_budget(
 
 
 def _gated_options(config: Mapping[str, Any]) -> list[bool]:
+    if config.get("is_encoder_decoder"):
+        return [str(config.get("feed_forward_proj") or "").startswith("gated")]
+    if is_encoder(config):
+        return [config.get("model_type") == "modernbert" or "glu" in str(config.get("activation_function") or "")]
     activation = str(
         config.get("hidden_act") or config.get("activation_function") or config.get("mlp_hidden_act") or ""
     )
@@ -123,6 +141,9 @@ def _budget(
     vocab = whole(config, "vocab_size", "padded_vocab_size", default=32000)
     attention, kv_projection, replicated = _attention_parameters(config, groups, hidden, heads, head_dim)
     matrices = 3 if gated else 2
+    encoder = encoder_layers(config)
+    # An encoder in front has self-attention of its own, and every layer of the decoder attends to what it found.
+    attention += (encoder + (layers if encoder else 0)) * 4 * hidden * heads * head_dim
     moe = moe_layers(config, layers)
     experts = expert_count(config) if moe else 0
     dense = _mlp_layers(config, layers) - (0 if config.get("dense_and_moe") else moe)
@@ -133,10 +154,11 @@ def _budget(
         kv_projection=kv_projection,
         replicated=replicated + 2 * layers * hidden + moe * hidden * experts,
         state_mixers=_state_parameters(config, hidden, heads, head_dim),
-        dense_mlp=_dense_parameters(config, max(0, dense), matrices, hidden) + _latent_projections(config, moe, hidden),
+        dense_mlp=_dense_parameters(config, max(0, dense) + encoder, matrices, hidden)
+        + _latent_projections(config, moe, hidden),
         experts=moe * experts * matrices * _routed_hidden(config, hidden) * expert_width(config) if moe else 0,
         shared_experts=moe * matrices * hidden * shared_width(config) if moe else 0,
-        tower=0.0,
+        tower=tower_parameters(config),
     )
 
 
@@ -249,6 +271,36 @@ def _state_parameters(config: Mapping[str, Any], hidden: int, heads: int, head_d
             total += kinds["mamba"] * inner * (2 * (hidden // 16) + 3 * state)
         total += kinds["mamba"] * (hidden * (2 * inner + 2 * groups * state) + inner * hidden)
     return total
+
+
+def tower_parameters(config: Mapping[str, Any]) -> float:
+    """Weights of vision and audio towers, from the sizes that their own part of the configuration states.
+
+    Each layer has four square attention matrices and a feed-forward part of two matrices (three where gated); a merger
+    joins `spatial_merge_size` squared patches into one token of the text model. Patch embeddings are negligible.
+    """
+    parts = (config.get(key) for key in ("vision_config", "audio_config", "visual", "vision_tower"))
+    return sum(_tower(part) for part in parts if isinstance(part, Mapping))
+
+
+def _tower(part: Mapping[str, Any]) -> float:
+    inner = next((v for k in _TOWER_PARTS if isinstance(v := part.get(k), Mapping)), None)
+    if inner is not None:
+        return _tower(inner)
+    width = whole(part, "embed_dim", "d_model", "hidden_size", "width")
+    layers = whole(part, "depth", "encoder_layers", "num_hidden_layers", "layers", "num_layers")
+    layers += whole(part, "num_global_layers")
+    if not 0 < width <= _WIDEST_TOWER or layers <= 0:
+        return 0.0
+    ratio = part.get("mlp_ratio")
+    stated = whole(part, "encoder_ffn_dim", "intermediate_size", "mlp_hidden_dim")
+    feed_forward = stated or int(width * (float(ratio) if isinstance(ratio, int | float) else 4.0))
+    gated = part.get("hidden_act") == "silu" or part.get("model_type") in _GATED_TOWERS
+    total = layers * (4.0 * width**2 + (3 if gated else 2) * width * feed_forward)
+    merged = width * whole(part, "spatial_merge_size", default=1) ** 2
+    out = whole(part, "out_hidden_size") or (whole(part, "hidden_size") if "embed_dim" in part else 0)
+    mergers = 1 + len(part.get("deepstack_visual_indexes") or ())
+    return total + (mergers * (merged**2 + merged * out) if out else 0.0)
 
 
 def has_tower(raw: Mapping[str, Any], config: Mapping[str, Any]) -> bool:

@@ -19,13 +19,14 @@ from planner.model_budget import (
     shared_width,
 )
 from planner.model_cache import cache_groups
-from planner.model_layers import expert_count, layer_count, moe_layers, whole
+from planner.model_layers import expert_count, is_encoder, layer_count, moe_layers, whole
 
 _MUST_BE_TEXT = frozenset({"model_type", "native_format", "gguf_type", "hidden_act"})
 _MUST_BE_NUMBERS = frozenset({"compress_ratios", "hybrid_layer_pattern", "attn_type_list"})
 _MUST_BE_ONE_NUMBER = frozenset({"params_b", "active_params_b", "weight_bytes", "expansion_ratio"})
 _MUST_BE_WORDS = frozenset({"layer_types", "layers_block_type", "block_types"})
 _LARGEST = 1e16
+_SIZES = ("num_hidden_layers", "n_layer", "hidden_size", "n_embd", "num_attention_heads", "n_head")
 _NESTED = (
     "text_config",
     "llm_config",
@@ -119,7 +120,9 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
     Raises:
         ValueError: layers, hidden size or heads are missing, so nothing can be said.
     """
-    config = plain_names(usable(flatten(raw)), null_keys(raw))
+    flat = flatten(raw)
+    _check_sizes(flat)
+    config = plain_names(usable(flat), null_keys(raw))
     layers = layer_count(config)
     hidden = whole(config, "hidden_size", "n_embd", "d_model", "dim")
     if layers <= 0 or hidden <= 0:
@@ -156,7 +159,7 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         moe_layers=moe,
         attention_layers=attention_layers,
         state_layers=sum(g.layers for g in groups if g.kind == "state"),
-        cache=groups,
+        cache=() if is_encoder(config) else groups,
         budget=budget,
         gated_mlp=gated,
         tie_embeddings=tied,
@@ -173,6 +176,19 @@ def spec_from_config(name: str, raw: Mapping[str, Any]) -> ModelSpec:
         quantised_intermediate=whole(config, "quantised_intermediate_size"),
         attended=_attended(config, groups, heads),
     )
+
+
+def _check_sizes(flat: Mapping[str, Any]) -> None:
+    """Sizes that nothing can be said without must be sizes where they are stated; a parameter count stands in."""
+    if usable({"params_b": flat.get("params_b")}):
+        return
+    for key in _SIZES:
+        value = flat.get(key)
+        if value is None or isinstance(value, list):
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LARGEST:
+            msg = f"{key} must be a number above zero, got {value!r}"
+            raise ValueError(msg)
 
 
 def usable(config: Mapping[str, Any]) -> dict[str, Any]:

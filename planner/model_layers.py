@@ -30,6 +30,10 @@ _KIND_WORDS: Mapping[str, str] = {
     "moe": "none",
     "mlp": "none",
 }
+_ENCODERS = frozenset({
+    "albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "modernbert", "mpnet",
+    "nomic_bert", "roberta", "roformer", "xlm-roberta",
+})  # fmt: skip
 _PATTERN_LETTERS = {"M": "mamba", "*": "full_attention"}
 
 
@@ -235,6 +239,23 @@ def moe_layers(config: Config, layers: int) -> int:
     dense = config.get("mlp_only_layers")
     skipped = len(dense) if isinstance(dense, list) else 0
     return max(0, (layers - first) // step - skipped)
+
+
+def is_encoder(config: Config) -> bool:
+    """Whether the model only encodes (BERT and its kin, for embeddings and reranking): it keeps no cache of tokens.
+
+    Token types belong to that family; `is_decoder` turns one of them into a decoder.
+    """
+    if config.get("is_decoder") or config.get("is_encoder_decoder"):
+        return False
+    return config.get("model_type") in _ENCODERS or whole(config, "type_vocab_size") > 0
+
+
+def encoder_layers(config: Config) -> int:
+    """Layers of the encoder in front of the decoder, 0 where there is none."""
+    if not config.get("is_encoder_decoder"):
+        return 0
+    return whole(config, "encoder_layers", "num_encoder_layers", "num_layers") or layer_count(config)
 
 
 def expert_count(config: Config) -> int:

@@ -52,6 +52,8 @@ _PLAIN: Mapping[str, str] = {
         "intermediate",
     )
 }
+# Published counts of active and of all parameters are rounded apart.
+_ROUNDING = 1.05
 _SUFFIXES = re.compile(r"[-_](instruct|it|chat|hf|base|bf16|fp8|awq|gptq|\d{4}|v0\.\d+)(?=$|[-_])", re.IGNORECASE)
 
 
@@ -100,9 +102,15 @@ def _format_suffix(name: str) -> str | None:
 
 def _checked(name: str, config: Mapping[str, Any]) -> ModelSpec:
     try:
-        return spec_from_config(name, config)
+        spec = spec_from_config(name, config)
     except ValueError as error:
         raise RequestError("incomplete_model", f"model {name!r}: {error}") from None
+    if spec.active_params_b > spec.params_b * _ROUNDING:
+        raise RequestError(
+            "bad_value",
+            f"active_params_b {spec.active_params_b:g} is more than all parameters, params_b {spec.params_b:g}",
+        )
+    return spec
 
 
 def _config_of(name: str, *, required: bool) -> Mapping[str, Any]:
