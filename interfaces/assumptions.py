@@ -36,6 +36,7 @@ SENTENCES: tuple[str, ...] = (
     "{architecture} (compute capability {capability}) has no bf16: runs as fp16 (float16), same size",
     "{format} is weight-only on {architecture}: weights are stored in it, arithmetic is 16 bit",
     "{gpu} is one of {candidates}: planned on the least of each figure",
+    "{slice} is {share} of a GPU with {memory} GB of its own",
     "usable memory of {gpu} is estimated from its label",
     "ARM host: the engine must be an aarch64 build",
     "{machines} machines joined by 400 Gb/s a GPU of InfiniBand or RoCE (assumed)",

@@ -28,7 +28,7 @@ def print_estimate(answer: dict[str, Any], lang: str) -> None:
             model=answer["model"], workload=answer["workload"], gpus=answer["gpus"], gpu=answer["gpu"],
             verdict=say(answer["verdict"], lang), required=answer["required_gib_per_gpu"],
             usable=answer["usable_gib_per_gpu"], headroom=answer["headroom_gib_per_gpu"],
-            bottleneck=say(answer["bottleneck"], lang), confidence=say(answer["confidence"], lang),
+            bottleneck=say(answer["bottleneck"] or "software", lang), confidence=say(answer["confidence"], lang),
         )
     )  # fmt: skip
     memory = [{"part": k.removesuffix("_gib"), "gib_per_gpu": float(v)} for k, v in answer["breakdown"].items()]

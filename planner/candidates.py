@@ -10,6 +10,7 @@ from typing import Any
 
 from catalog.accelerators import accelerators, families
 from catalog.types import Accelerator
+from planner.accelerator_choice import part_of
 from planner.policy import Policy
 
 RANKED = ("fresh", "aging")
@@ -210,25 +211,3 @@ def least_of(slugs: tuple[str, ...]) -> Accelerator:
         values[name] = None if any(f is None for f in figures) else min(figures)
     weakest = min(members, key=lambda a: a.link_gb_s_bidirectional or 0.0)
     return replace(smallest, link=weakest.link, form_factor=weakest.form_factor, **values)
-
-
-@functools.lru_cache(maxsize=512)
-def part_of(accelerator: Accelerator, fraction: float, memory_gb: float | None) -> Accelerator:
-    """The accelerator as one tenant sees it: a slice has its own memory and its share of bandwidth and arithmetic.
-
-    Memory below the product's label (a slice, or a part sold with less) counts; more than the label does not.
-    """
-    share = 1.0 if memory_gb is None else min(1.0, memory_gb / accelerator.memory_gb)
-    if memory_gb is None and fraction < 1:
-        share = fraction
-    if fraction >= 1 and share > 0.95:
-        return accelerator
-    values: dict[str, Any] = {
-        "memory_gb": accelerator.memory_gb * share,
-        "memory_gib_usable": accelerator.memory_gib_usable * share,
-    }
-    if fraction < 1:
-        names = (n for n in _LEAST if n.endswith("_tflops") or n == "memory_bandwidth_gb_s")
-        values |= {n: None if (v := getattr(accelerator, n)) is None else v * fraction for n in names}
-        values |= {"link": "none", "link_gb_s_bidirectional": None}
-    return replace(accelerator, **values)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from catalog.types import Accelerator
-from planner.accelerator_choice import choose
+from planner.accelerator_choice import choose, slice_said
 from planner.answer import rounded
 from planner.media_audio import AudioFit, audio_fit
 from planner.media_job import MediaJob, resolve_media
@@ -128,7 +128,7 @@ def _answer(request: Request, fit: MediaFit, gpu: str, candidates: tuple[str, ..
         "breakdown": breakdown,
         "bottleneck": "capacity" if fit.verdict == "no" else fit.time.bottleneck,
         "confidence": _confidence(job),
-        "assumptions": [f"{name} {value}" for name, value in job.assumptions],
+        "assumptions": [*(f"{name} {value}" for name, value in job.assumptions), *slice_said(request.gpu)],
         "reasons": _reasons(fit, candidates),
         **_speed(request, fit.seconds_per_item, fit.peak),
         "peak_stage": "training" if fit.training else memory.stage,
@@ -158,7 +158,7 @@ def _audio_answer(
         },
         "bottleneck": "capacity" if verdict == "no" else "bandwidth",
         "confidence": "low",
-        "assumptions": [f"{name} {value}" for name, value in fit.assumptions],
+        "assumptions": [*(f"{name} {value}" for name, value in fit.assumptions), *slice_said(request.gpu)],
         "reasons": reasons,
         **_speed(request, fit.seconds_per_item, fit.peak),
         "audio_seconds_per_second": rounded(rate),

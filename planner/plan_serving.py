@@ -21,14 +21,12 @@ from planner.reasons import Reason, reason
 from planner.request import Request
 from planner.serving import ServingCase, ServingFit, split_group
 from planner.serving_request import Prepared, prepare
+from planner.serving_verdict import MEMORY_REASONS
 from planner.sizing import Copy, Limits, Load, Replica, size_batch, size_service
 from planner.weights import weight_format
 
 _MOST_NODES = 8
 _FULL_NODE = 8
-_MEMORY_CODES = frozenset(
-    {"weights_exceed_memory", "activations_exceed_memory", "kv_exceeds_memory", "concurrency_exceeds_memory"}
-)
 _GIGA = 1e9
 
 
@@ -226,10 +224,10 @@ class ServingPlanner:
         if not misses:
             return Outcome(refusal=reason("link_not_asked", link=shape.link))
         closest = min(misses, key=lambda m: _missing(m.fit))
-        blocking = [r for r in closest.fit.reasons if r["code"] not in _MEMORY_CODES]
+        blocking = [r for r in closest.fit.reasons if r["code"] not in MEMORY_REASONS]
         known = [*blocking, *closest.fit.reasons, reason("speed_unknown", gpu=shape.gpu)]
         chosen = known[0]
-        short = _missing(closest.fit) if chosen["code"] in _MEMORY_CODES else None
+        short = _missing(closest.fit) if chosen["code"] in MEMORY_REASONS else None
         alone = self.splits and short is not None and shape.node_gpus >= _FULL_NODE and not shape.fabric
         if alone and self._more_would_do(ready, shape):
             chosen = reason("loosely_coupled", gpus=2 * shape.node_gpus, instance_gpus=shape.gpu_count)

@@ -40,9 +40,11 @@ class Support:
 
 
 def architecture_key(gpu: Accelerator) -> str:
-    """The name that the allow-list uses: compute capability, gfx target, gaudi, xe; '' for chips without one."""
+    """The name that the allow-list uses: compute capability, gfx target, gaudi, xe, tpu generation; '' without one."""
     if gpu.vendor == "Intel":
         return "gaudi" if gpu.architecture.startswith("Gaudi") else "xe"
+    if gpu.vendor == "Google":
+        return gpu.gpu.rsplit("-", 1)[0]
     return gpu.compute_capability
 
 
@@ -95,10 +97,20 @@ def _covers(architectures: str, key: str) -> bool:
     return architectures == "*" or key in architectures.split()
 
 
+@functools.cache
+def _listed(engine: str) -> frozenset[str]:
+    rows = (row for row in data_rows("precision.csv") if row["engine"] == engine)
+    return frozenset(key for row in rows for key in row["architectures"].split() if key != "*")
+
+
 def engine_support(engine: str, vendors: frozenset[str], minimum_capability: float, gpu: Accelerator) -> Support:
-    """Whether the engine runs on the chip at all: vendor, then compute capability."""
+    """Whether the engine runs on the chip at all: vendor, then compute capability.
+
+    Of vendors that the engine does not support as a whole, the chips that its allow-list of formats names run all the
+    same (Gaudi, Intel GPUs and TPUs by plugins of vLLM).
+    """
     values: dict[str, Any] = {"engine": engine, "gpu": gpu.gpu, "vendor": gpu.vendor}
-    if gpu.vendor not in vendors and not (architecture_key(gpu) == "gaudi" and engine == "vllm"):
+    if gpu.vendor not in vendors and architecture_key(gpu) not in _listed(engine):
         return Support(None, {"code": "unsupported_engine", "values": values})
     if gpu.vendor != "NVIDIA":
         return Support("native")

@@ -26,7 +26,7 @@ from planner.serving_memory import (
     memory_of,
     whole_token_bytes,
 )
-from planner.serving_verdict import judge, offload_layers, smaller_batch
+from planner.serving_verdict import MEMORY_REASONS, judge, offload_layers, smaller_batch
 from planner.speed import Speed, SpeedInputs, decode_terms_ms, prefill_terms_ms, serve_speed
 from planner.speed_inputs import speed_inputs
 from planner.weights import GIB, WeightFormat, WeightPlan, plan_weights, weight_format
@@ -93,7 +93,7 @@ class ServingFit:
     max_context: int
     max_concurrency: int
     speed: Speed | None
-    bottleneck: str
+    bottleneck: str | None
     weight_path: str | None
     reasons: tuple[dict[str, Any], ...]
     link: Link
@@ -208,6 +208,9 @@ def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: Serving
         reasons[-1]["values"].update(offload_layers(memory, -(-spec.layers // layout.pp)))
     available = memory.available_gib * GIB
     held = shard.need.sequences_held(available, case.context)
+    longest = shard.need.longest(available)
+    if not spec.cache and starts:  # nothing is kept between steps: the engine's own limits remain
+        held, longest = shard.rule.max_sequences(gpu), spec.max_context or longest
     speed = None
     if not shard.reasons and memory.weights_gib < memory.visible_gib and shard.inputs.bandwidth_gb_s:
         speed = serve_speed(
@@ -228,10 +231,10 @@ def fit_serving(spec: ModelSpec, gpu: Accelerator, layout: Layout, case: Serving
         need=shard.need,
         kv_bytes_per_token=whole_token_bytes(spec, CACHE_BYTES[case.kv_cache], case.context),
         kv_cache_tokens=_capacity_tokens(shard.need, available, case.context) * layout.dp,
-        max_context=shard.need.longest(available),
+        max_context=longest,
         max_concurrency=held * layout.dp,
         speed=speed,
-        bottleneck=_bottleneck(shard.inputs, speed, case, verdict),
+        bottleneck=_bottleneck(shard.inputs, speed, case, verdict, reasons),
         weight_path=shard.weight_path.path,
         reasons=tuple(reasons),
         link=shard.inputs.link,
@@ -269,8 +272,13 @@ def _capacity_tokens(need: CacheNeed, available: float, context: int) -> int:
     return int(available / need.sequence_bytes(context) * context)
 
 
-def _bottleneck(inputs: SpeedInputs, speed: Speed | None, case: ServingCase, verdict: str) -> str:
-    if verdict == "no" or speed is None:
+def _bottleneck(
+    inputs: SpeedInputs, speed: Speed | None, case: ServingCase, verdict: str, reasons: list[dict[str, Any]]
+) -> str | None:
+    """What limits the run; None where it is not run at all although the memory would do (engine, format, split)."""
+    if verdict == "no":
+        return "capacity" if any(reason["code"] in MEMORY_REASONS for reason in reasons) else None
+    if speed is None:
         return "capacity"
     terms = decode_terms_ms(inputs, speed.running / inputs.dp, case.input_tokens + case.output_tokens / 2)
     arithmetic, reduced, _ = prefill_terms_ms(inputs, case.input_tokens, case.input_tokens * case.prefix_cache_share)

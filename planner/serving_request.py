@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from catalog.errors import nearest
 from catalog.types import Accelerator
-from planner.accelerator_choice import choose
+from planner.accelerator_choice import choose, slice_said
 from planner.attention import CACHE_BYTES, cache_format
 from planner.engines import engine_rule
 from planner.model_config import ModelSpec
@@ -220,6 +220,7 @@ def _say_hardware(
 ) -> None:
     if len(candidates) > 1:
         said.append(f"{request.gpu} is one of {', '.join(candidates)}: planned on the least of each figure")
+    said += slice_said(request.gpu)
     if gpu.memory_gib_usable_estimated:
         said.append(f"usable memory of {gpu.gpu} is estimated from its label")
     if "Grace" in gpu.architecture or gpu.gpu.startswith("gb10"):

@@ -13,6 +13,9 @@ from planner.serving_memory import Memory, activation_gib, cache_need
 # The model's error band: a verdict closer to the limit than this is `tight`.
 TIGHT_GIB = 1.5
 TIGHT_SHARE = 0.025
+MEMORY_REASONS = frozenset(
+    {"weights_exceed_memory", "activations_exceed_memory", "kv_exceeds_memory", "concurrency_exceeds_memory"}
+)
 
 
 def judge(memory: Memory, reasons: list[dict[str, Any]]) -> tuple[bool, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog.types import Accelerator
-from planner.accelerator_choice import choose
+from planner.accelerator_choice import choose, slice_said
 from planner.answer import rounded
 from planner.models import ModelSpec, model_spec
 from planner.request import Request, RequestError
@@ -149,9 +149,9 @@ def _answer(request: Request, fit: TrainingFit, gpu: str, candidates: tuple[str,
             "working_gib": rounded(memory.working),
             "runtime_gib": rounded(memory.runtime),
         },
-        "bottleneck": "capacity" if fit.verdict == "no" else speed.bottleneck,
+        "bottleneck": _bottleneck(fit),
         "confidence": _confidence(job),
-        "assumptions": _assumptions(fit),
+        "assumptions": [*_assumptions(fit), *slice_said(request.gpu)],
         "reasons": training_reasons(job, memory, speed, fit.usable_gib, candidates),
         "peak_gib_per_gpu": rounded(memory.peak),
         "peak_stage": memory.stage,
@@ -172,6 +172,13 @@ def _answer(request: Request, fit: TrainingFit, gpu: str, candidates: tuple[str,
         "checkpoint_storage_gib": rounded(fit.checkpoints.storage_gib),
         "checkpoint_interval_h": rounded(fit.checkpoints.interval_h),
     }
+
+
+def _bottleneck(fit: TrainingFit) -> str | None:
+    """What limits the job; None where its precision does not run although the memory would do."""
+    if fit.verdict != "no":
+        return fit.time.bottleneck
+    return "capacity" if fit.memory.peak > fit.usable_gib else None
 
 
 def _assumptions(fit: TrainingFit) -> list[str]:

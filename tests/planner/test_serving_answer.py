@@ -126,3 +126,53 @@ def test_llama_cpp_says_how_many_layers_would_stay_on_the_card():
     assert (got["starts"], got["verdict"]) == (False, "no")
     assert [reason["code"] for reason in got["reasons"]] == ["weights_exceed_memory"]
     assert 30 <= got["reasons"][0]["values"]["layers_on_gpu"] <= 45
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "gb_s"),
+    [
+        ("H100 MIG 1g.10gb", 10, 3350 / 8),
+        ("NVIDIA A100-SXM4-80GB MIG 3g.40gb", 40, 2039 / 2),
+        ("nvidia-h200-1g.18gb", 18, 4800 / 8),
+        ("NVIDIA A10-12Q", 12, 300),
+    ],
+)
+def test_a_slice_has_its_own_memory_and_its_share_of_bandwidth(name, gib, gb_s):
+    small = {"workload": "serve", "model": "Qwen/Qwen3-0.6B", "gpu": name, "context": 1024}
+    got = estimate_line(small)
+    assert got["usable_gib_per_gpu"] < gib
+    assert got["output_tokens_s"] < gb_s * 1e9 / (got["weights_gib_per_gpu"] * 2**30)
+    assert any(name in text and "of a GPU" in text for text in got["assumptions"])
+    assert estimate_line({**small, "model": "Qwen/Qwen3-32B"})["verdict"] == "no"
+
+
+def test_a_slice_of_unstated_size_is_asked_back():
+    got = estimate_line({"workload": "serve", "model": "Qwen/Qwen3-0.6B", "gpu": "H100 MIG"})
+    assert "unstated size" in got["error"]["message"]
+
+
+def test_what_does_not_run_is_not_short_of_memory():
+    small = {"workload": "serve", "model": "meta-llama/Llama-3.2-1B-Instruct", "context": 2048}
+    for keys in (
+        {"engine": "tensorrt-llm", "gpu": "mi300x-192gb"},
+        {"engine": "llama.cpp", "weights": "awq", "gpu": "l4-24gb"},
+        {"tp": 3, "gpus": 3, "gpu": "l4-24gb"},
+    ):
+        got = estimate_line({**small, **keys})
+        assert (got["verdict"], got["bottleneck"]) == ("no", None)
+    too_big = estimate_line(
+        {**small, "model": "Qwen/Qwen3-32B", "engine": "tensorrt-llm", "gpu": "radeon-rx-7900-xtx-24gb"}
+    )
+    assert too_big["bottleneck"] == "capacity"
+    unfit = estimate_line({"workload": "lora", "model": "Qwen/Qwen3-0.6B", "gpu": "t4-16gb", "precision": "bf16"})
+    assert (unfit["verdict"], unfit["bottleneck"]) == ("no", None)
+
+
+def test_an_encoder_is_bound_by_the_engines_limits_alone():
+    config = {"model_type": "bert", "num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16,
+              "intermediate_size": 4096, "vocab_size": 30522, "max_position_embeddings": 512}  # fmt: skip
+    got = estimate_line({"workload": "serve", "model": config, "gpu": "l4-24gb", "context": 512})
+    assert got["verdict"] == "fits"
+    assert got["kv_bytes_per_token"] == 0
+    assert got["max_context"] == 512
+    assert got["max_concurrency"] == 256
