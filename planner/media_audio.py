@@ -16,7 +16,7 @@ from typing import Any
 
 from catalog.errors import nearest
 from catalog.types import Accelerator
-from planner.media_job import QUANT_BYTES, quantisation
+from planner.media_job import QUANT_BYTES, precision_and_quant
 from planner.request import Request, RequestError
 from planner.training_efficiency import accelerator_kind, peak_tflops
 
@@ -62,8 +62,7 @@ def audio_fit(request: Request, accelerator: Accelerator) -> AudioFit:
         RequestError: unknown model; the nearest known ones are named.
     """
     row = _lookup(request)
-    quant = quantisation(request.quant)
-    precision = request.precision or "fp16"
+    precision, quant = precision_and_quant(request, "fp16")
     per = QUANT_BYTES[quant] if quant != "none" else 4.0 if precision == "fp32" else 2.0
     notes = [] if request.seconds else [("seconds", row.get("seconds", _DEFAULT_TRACK_S))]
     seconds = request.seconds or row.get("seconds", _DEFAULT_TRACK_S)

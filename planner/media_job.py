@@ -24,6 +24,8 @@ QUANT_BYTES: Mapping[str, float] = {
 _ALIASES = {"bf16": "none", "fp16": "none", "fp8dq": "fp8", "fp8wo": "fp8", "int8wo": "int8", "int4wo": "int4",
             "4bit": "nf4", "8bit": "int8", "fp4": "nvfp4", "svdquant": "int4"}  # fmt: skip
 
+_ARITHMETIC = ("bf16", "fp16", "fp32")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaJob:
@@ -82,6 +84,12 @@ def resolve_media(request: Request, model: MediaModel, accelerator: Accelerator)
         RequestError: a quantisation this module does not know.
     """
     notes: list[tuple[str, Any]] = []
+    half = "bf16" if accelerator.bf16_tflops else "fp16"
+    precision, quant = precision_and_quant(request, half)
+    if precision != request.precision:
+        notes.append(("precision", precision))
+    if request.quant is None and quant != "none":
+        notes.append(("quant", quant))
 
     def default(name: str, value: Any) -> Any:
         stated = getattr(request, name)
@@ -99,8 +107,8 @@ def resolve_media(request: Request, model: MediaModel, accelerator: Accelerator)
         model=model,
         accelerator=accelerator,
         gpus=request.gpus or 1,
-        precision=default("precision", "bf16" if accelerator.bf16_tflops else "fp16"),
-        quant=quantisation(request.quant),
+        precision=precision,
+        quant=quant,
         encoder_quant=_encoder_quant(request, notes),
         width=default("width", model.width),
         height=default("height", model.height),
@@ -116,6 +124,24 @@ def resolve_media(request: Request, model: MediaModel, accelerator: Accelerator)
         checkpointing=default("gradient_checkpointing", "none") if request.task == "lora" else "none",
         assumptions=tuple(notes),
     )
+
+
+def precision_and_quant(request: Request, usual: str) -> tuple[str, str]:
+    """Precision of the arithmetic and format of the weights; a precision of 8 bit or less names the weights.
+
+    Raises:
+        RequestError: neither a precision nor a quantisation that this module knows.
+    """
+    asked = request.precision or usual
+    if asked in _ARITHMETIC:
+        return asked, quantisation(request.quant)
+    try:
+        narrow = quantisation(asked)
+    except RequestError as error:
+        known = ", ".join((*_ARITHMETIC, *(name for name in QUANT_BYTES if name != "none")))
+        suggestions = nearest(asked, (*_ARITHMETIC, *QUANT_BYTES))
+        raise RequestError("bad_value", f"unknown precision {asked!r}; known: {known}", suggestions) from error
+    return usual, quantisation(request.quant or narrow)
 
 
 def _encoder_quant(request: Request, notes: list[tuple[str, Any]]) -> str:

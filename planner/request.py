@@ -229,6 +229,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "task": MEDIA_TASKS,
 }
 _ZERO_ALLOWED = frozenset({"prefix_cache_share", "lora_adapters", "images_per_request"})
+_PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "float": "fp32",
+               "float8": "fp8", "mxfp8": "fp8"}  # fmt: skip
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
@@ -295,6 +297,8 @@ def _convert(key: str, value: Any) -> Any:
     if not isinstance(value, str) or not value.strip():
         raise RequestError("bad_value", f"{key} must be text, got {value!r}")
     text = value.strip()
+    if key == "precision":
+        return _PRECISIONS.get(text.casefold(), text.casefold())
     choices = _CHOICES.get(key)
     if choices and text not in choices:
         unknown = UnknownName(key, text, choices)

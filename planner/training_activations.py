@@ -21,6 +21,8 @@ _SAVED_SCORE_BYTES = 6.0
 _SELECTIVE_KEPT = 0.55
 # The fp32 master of the loss: a quantised model under fp16 keeps fp32 logits where a 16-bit one keeps half-precision.
 _FP32_LOGITS_EXTRA = 2.0
+# A run in fp32 saves every activation in four bytes where one in 16 bit takes two.
+_FP32_ACTIVATIONS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def activations(job: TrainingJob) -> Activations:
     Tensor parallelism is taken with sequence parallelism, so that all activations divide by it. A pipeline stage keeps
     as many micro-batches in flight as there are stages (1F1B), which cancels its smaller number of layers.
     """
-    tokens = job.micro_tokens / job.tp
+    tokens = job.micro_tokens / job.tp * (_FP32_ACTIVATIONS if job.precision == "fp32" else 1.0)
     layers = job.model.layers / job.pp * min(job.pp, max(job.micro_batches, 1))
     inputs = 2.0 * job.model.hidden
     kept = layer_token_bytes(job) * job.framework.kept + quantised_input_bytes(job)
@@ -91,7 +93,7 @@ def activations(job: TrainingJob) -> Activations:
     saved = 0.0 if job.activation_offload else tokens * layers * per_layer
     if job.activation_offload:
         working += 2 * per_layer
-    return Activations(saved=saved, layer=tokens * working, loss=_loss_bytes(job, tokens))
+    return Activations(saved=saved, layer=tokens * working, loss=_loss_bytes(job, job.micro_tokens / job.tp))
 
 
 def _loss_bytes(job: TrainingJob, tokens: float) -> float:

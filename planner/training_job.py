@@ -126,6 +126,7 @@ def resolve_job(request: Request, model: ModelSpec, accelerator: Accelerator) ->
     if request.framework is None or not known:
         notes.append(("framework", framework.name))
     _check_layout(gpus, tp, pp, cp)
+    _check_split(model, tp, pp, ep)
     nodes = request.nodes or -(-gpus // _node_size(accelerator))
     if request.nodes is None and nodes > 1:
         notes.append(("nodes", nodes))
@@ -170,6 +171,17 @@ def _check_layout(gpus: int, tp: int, pp: int, cp: int) -> None:
             f"{gpus} GPUs cannot be divided by tp x pp x cp = {tp} x {pp} x {cp}; choose values whose product divides "
             "the number of GPUs",
         )
+
+
+def _check_split(model: ModelSpec, tp: int, pp: int, ep: int) -> None:
+    """Heads divide by tensor ranks, experts by expert ranks; every stage has a layer (Megatron-LM, arguments.py)."""
+    if model.heads % tp:
+        raise RequestError("bad_layout", f"tp = {tp} does not divide the {model.heads} attention heads")
+    if pp > model.layers:
+        raise RequestError("bad_layout", f"pp = {pp} stages are more than the {model.layers} layers")
+    if ep > 1 and (not model.is_moe or (model.experts and model.experts % ep)):
+        found = f"the {model.experts} experts" if model.is_moe else "a model without experts"
+        raise RequestError("bad_layout", f"ep = {ep} does not divide {found}")
 
 
 def _node_size(accelerator: Accelerator) -> int:

@@ -78,3 +78,13 @@ def test_unknown_audio_model() -> None:
     answer = estimate_line({"workload": "audio", "model": "openai/whisper-huge", "gpu": "l4-24gb"})
     assert answer["error"]["code"] == "unknown_model"
     assert answer["error"]["suggestions"]
+
+
+def test_a_narrow_precision_names_the_weights() -> None:
+    plain = {"model": "openai/whisper-large-v3", "seconds": 600}
+    eight = estimate_line({"workload": "audio", "gpu": "l4-24gb", **plain, "precision": "int8"})
+    half = estimate_line({"workload": "audio", "gpu": "l4-24gb", **plain, "precision": "FP16"})
+    assert eight["breakdown"]["weights_gib"] == pytest.approx(half["breakdown"]["weights_gib"] / 2, rel=0.01)
+    wrong = estimate_line({"workload": "audio", "gpu": "l4-24gb", **plain, "precision": "bf17"})
+    assert "unknown precision 'bf17'; known: bf16" in wrong["error"]["message"]
+    assert "bf16" in wrong["error"]["suggestions"]

@@ -146,3 +146,9 @@ def test_bigger_batches_need_more(model: str, batch: int, offload: str, tiling: 
     keys = {"model": model, "offload": offload, "vae_tiling": tiling, "workload": known_media_models()[model].kind}
     assert peak(**keys, batch=2 * batch) >= peak(**keys, batch=batch)
     assert peak(**keys, batch=batch) >= peak(**{**keys, "vae_tiling": True}, batch=batch)
+
+
+def test_a_narrow_precision_is_a_quantised_denoiser() -> None:
+    model = {"model": "black-forest-labs/FLUX.1-dev", "gpu": "h100-sxm-80gb"}
+    assert peak(**model, precision="fp8") == peak(**model, quant="fp8") < peak(**model)
+    assert estimate_line({"workload": "image", **model, "precision": "bf17"})["error"]["code"] == "bad_value"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catalog.accelerators import accelerator
 from planner.estimate import estimate
 from planner.models import model_spec
-from planner.request import parse_request
+from planner.request import RequestError, parse_request
 from planner.training_activations import activations
 from planner.training_adapters import adapter_params, target_modules
 from planner.training_formats import canonical_optimizer, state_bytes
@@ -220,7 +220,9 @@ def test_more_gpus_never_need_more_each(keys: dict[str, Any], method: str, strat
 @settings(max_examples=40, deadline=None)
 @given(keys=SHAPES, method=st.sampled_from(["lora", "full"]))
 def test_splitting_the_model_never_needs_more_each(keys: dict[str, Any], method: str) -> None:
-    layouts = [peak(**{**keys, "framework": "megatron"}, workload=method, gpus=8, tp=tp) for tp in (1, 2, 4, 8)]
+    heads = job_of(**keys, workload=method).model.heads
+    ways = [tp for tp in (1, 2, 4, 8) if heads % tp == 0]
+    layouts = [peak(**{**keys, "framework": "megatron"}, workload=method, gpus=8, tp=tp) for tp in ways]
     assert all(later <= earlier + 1e-9 for earlier, later in pairwise(layouts))
 
 
@@ -232,3 +234,24 @@ def test_longer_sequences_and_bigger_batches_need_more() -> None:
 def test_a_job_can_be_rebuilt_with_another_card() -> None:
     job = job_of()
     assert training_memory(replace(job, accelerator=accelerator("a100-sxm-80gb"))).peak == training_memory(job).peak
+
+
+@pytest.mark.parametrize(
+    ("keys", "word"),
+    [
+        ({"model": "Qwen/Qwen2.5-32B-Instruct", "gpus": 12, "tp": 6}, "tp = 6 does not divide the 40 attention heads"),
+        ({"model": "meta-llama/Llama-3.2-1B-Instruct", "gpus": 32, "pp": 32}, "pp = 32 stages are more than"),
+        ({"model": "Qwen/Qwen3-30B-A3B", "gpus": 24, "ep": 24}, "ep = 24 does not divide the 128 experts"),
+        ({"gpus": 8, "ep": 8}, "a model without experts"),
+    ],
+)
+def test_splits_that_no_trainer_makes_are_refused(keys: dict[str, Any], word: str) -> None:
+    with pytest.raises(RequestError, match=word):
+        job_of(**keys)
+
+
+def test_fp32_activations_take_twice_the_room() -> None:
+    keys = {"model": "meta-llama/Llama-3.2-1B-Instruct", "micro_batch": 8, "gpus": 1}
+    half, full = (training_memory(job_of(**keys, precision=p)) for p in ("bf16", "fp32"))
+    assert full.saved_activations == pytest.approx(2 * half.saved_activations)
+    assert full.peak > half.peak
