@@ -72,7 +72,7 @@ def training_time(job: TrainingJob) -> TrainingTime:
     passes = 1.0 if job.checkpointing == "full" else 0.15 if job.checkpointing == "selective" else 0.0
     backward = 1.0 if job.adapters else 2.0
     peak = peak_tflops(job.accelerator, job.precision) * _TERA
-    half_peak = peak_tflops(job.accelerator, "bf16") * _TERA
+    half_peak = peak if job.precision == "fp32" else peak_tflops(job.accelerator, "bf16") * _TERA
     split = job.tp * job.pp
     tokens = job.micro_tokens
     linear = 2.0 * compute_params(job) * (1 + passes + backward) * tokens / split

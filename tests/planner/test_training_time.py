@@ -161,3 +161,37 @@ def test_answer_has_the_public_keys() -> None:
 def test_precision_a_card_lacks_is_said() -> None:
     assert "precision_unsupported" in codes(gpu="t4-16gb", precision="bf16", workload="qlora", gpus=1)
     assert "precision_unsupported" in codes(gpu="a100-sxm-80gb", precision="fp8")
+
+
+@pytest.mark.parametrize(
+    ("keys", "published"),
+    [
+        # https://github.com/pytorch/torchtitan/blob/main/docs/performance.md, not compiled; H100 with 96 GB at 2.4 TB/s
+        ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "a100-sxm-80gb", "gpus": 64}, 2973),
+        ({"model": "meta-llama/Llama-3.1-70B-Instruct", "gpu": "a100-sxm-80gb", "gpus": 64, "checkpointing": "full"},
+         331),
+        ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "h100-sxm-96gb", "gpus": 8, "micro_batch": 2}, 5762),
+        ({"model": "meta-llama/Llama-3.1-8B-Instruct", "gpu": "h100-sxm-96gb", "gpus": 128, "micro_batch": 2}, 5605),
+        ({"model": "meta-llama/Llama-3.1-405B-Instruct", "gpu": "h100-sxm-96gb", "gpus": 128, "tp": 8,
+          "micro_batch": 2, "checkpointing": "full"}, 109),
+    ],
+)  # fmt: skip
+def test_modules_run_one_by_one_without_adapters(keys, published):
+    request = {"workload": "pretrain", "framework": "torchtitan", "strategy": "fsdp", "sequence_length": 8192,
+               "precision": "bf16", "micro_batch": 1, **keys}  # fmt: skip
+    request["gradient_checkpointing"] = request.pop("checkpointing", "selective")
+    assert estimate(parse_request(request))["tokens_s_per_gpu"] == pytest.approx(published, rel=0.15)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16", "fp8", "fp32"])
+@pytest.mark.parametrize("framework", ["plain", "transformers", "unsloth", "torchtune", "litgpt"])
+def test_training_all_weights_is_never_faster_than_adapters(precision, framework):
+    keys = {"model": "Qwen/Qwen3-8B", "gpu": "h100-sxm-80gb", "precision": precision, "framework": framework}
+    rates = [estimate(parse_request({"workload": w, **keys}))["tokens_s_per_gpu"] for w in ("lora", "full")]
+    assert rates[0] >= rates[1]
+
+
+def test_no_share_of_peak_above_it_in_fp32():
+    keys = {"workload": "full", "model": "Qwen/Qwen3-14B", "gpu": "tpu-v5e-16gb", "gpus": 16, "framework": "maxtext",
+            "sequence_length": 32768, "precision": "fp32", "gradient_checkpointing": "none"}  # fmt: skip
+    assert estimate(parse_request(keys))["mfu"] < 1
