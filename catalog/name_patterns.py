@@ -40,6 +40,7 @@ _EDITIONS = (
 # A footnote's figure is no part of the name: H100² is an H100.
 _MARKS = dict.fromkeys(map(ord, "™®©\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079\u2020\u2021"))
 _GENERATION_NAMES = ("gaudi", "trainium", "inferentia")
+_MAX_Q = re.compile(r"(?<![a-z])max[\s_-]?q(?![a-z0-9])")
 _PORTABLE = re.compile(r"(?<![a-z])(?:laptop|notebook|mobile)(?![a-z])")
 
 
@@ -112,7 +113,7 @@ def _is_another_product(name: str, rest: str, gpus: tuple[str, ...]) -> bool:
     blocked = _BLOCKING_WORD.match(rest)
     if edition(rest, gpus) is None and blocked and not _names_own_architecture(blocked[0], gpus):
         return True
-    if _PORTABLE.search(rest):
+    if _PORTABLE.search(rest) or (_MAX_Q.search(rest) and edition(rest, gpus) != "max-q"):
         return True
     return name in _GENERATION_NAMES and _NEXT_GENERATION.match(rest) is not None
 

@@ -49,8 +49,10 @@ _UNIT_WORDS: Final[dict[str, PriceUnit]] = {
     "d": "day", "day": "day", "days": "day", "daily": "day", "tag": "day",
     "mo": "month", "mon": "month", "month": "month", "months": "month", "monthly": "month", "monat": "month",
 }  # fmt: skip
-# A number with optional thousands groups and decimals, in either the English or the continental way of writing.
-_NUMBER: Final = re.compile(r"(?<![\w.,])-?\d[\d.,  ’']*(?:[eE][-+]?\d+)?")
+# A number with optional thousands groups and decimals, in either the English or the continental way of writing. A space
+# groups three digits and nothing else: the 2 of "$2.99 2" is a footnote.
+_DIGITS: Final = r"(?:\d{1,3}(?:[  \u202f’']\d{3}(?!\d))+(?:[.,]\d+)?|\d[\d.,]*)(?:[eE][-+]?\d+)?"
+_NUMBER: Final = re.compile(rf"(?<![\w.,])-?{_DIGITS}")
 # Page scripts escape "$" as "$$"; some pages print "$2 .0000".
 _SPLIT_DECIMAL: Final = re.compile(r"(\d)\s+([.,]\d)")
 _UNIT: Final = re.compile(
@@ -58,6 +60,20 @@ _UNIT: Final = re.compile(
     re.IGNORECASE,
 )
 _GPU_SCOPE: Final = re.compile(r"(?:/|per)\s*(?:gpu|card|accelerator)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE)
+
+
+_CURRENCY: Final = (
+    rf"(?:{'|'.join(map(re.escape, _CURRENCY_SIGNS))}"
+    rf"|(?<![A-Za-z])(?:{'|'.join(sorted(_CURRENCY_CODES | set(_CURRENCY_WORDS)))})(?![A-Za-z]))"
+)
+_BESIDE_CURRENCY: Final = re.compile(rf"{_CURRENCY}[.\s]*-?{_DIGITS}|(?<![\w.,])-?{_DIGITS}\s*{_CURRENCY}")
+_PRICE_WORDS: Final = frozenset({
+    "from", "starting", "starts", "at", "as", "low", "ab", "only", "ex", "excl", "excluding", "incl", "including",
+    "plus", "vat", "tax", "taxes", "gst", "mwst", "dollars", "dollar", "euro", "euros",
+})  # fmt: skip
+_PER_WORDS: Final = frozenset({
+    *_UNIT_WORDS, "per", "pro", "a", "each", "gpu", "card", "node", "instance", "server", "vm", "accelerator", "billed",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +116,20 @@ def number_in(text: str) -> Decimal | None:
     return decimal_of(_plain_number(found.group()))
 
 
+def _money_in(text: str) -> Decimal | None:
+    """The amount of a price text: the number beside a currency, else the only words may be units and terms of a price.
+
+    "8 GPUs for $24" is 24; "Available in 3 weeks" and "5 left" are no price.
+    """
+    whole = _SPLIT_DECIMAL.sub(r"\1\2", text)
+    beside = _BESIDE_CURRENCY.search(whole)
+    if beside:
+        return number_in(beside.group())
+    words = {word.casefold() for word in re.findall(r"[^\W\d_]+", _NUMBER.sub(" ", whole, count=1))}
+    known = _PRICE_WORDS | (_PER_WORDS if unit_in(whole) else frozenset())
+    return number_in(whole) if words <= known else None
+
+
 def _plain_number(written: str) -> str:
     digits = re.sub(r"[  ’'\s]", "", written).rstrip(".,")
     comma, dot = digits.rfind(","), digits.rfind(".")
@@ -131,7 +161,7 @@ def read_price(text: str | None) -> PriceText | None:
     if not text:
         return None
     squeezed = " ".join(text.split())
-    amount = number_in(squeezed)
+    amount = _money_in(squeezed)
     if amount is None or amount <= 0 or _TWO_PRICES.search(squeezed):
         return None
     return PriceText(

@@ -141,6 +141,7 @@ RTX A1000 Laptop GPU
 NVIDIA GeForce RTX 4090 Laptop GPU
 RTX 3080 Mobile
 RTX 2080 Max-Q
+Quadro RTX 5000 with Max-Q Design
 RTX 5090 D
 RTX 3060 Ti
 rtx3060m

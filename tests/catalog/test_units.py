@@ -59,6 +59,27 @@ def test_not_a_price(text):
     assert read_price(text) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Available in 3 weeks", "5 left", "Q2 2027", "Min. 8 GPUs", "24/7 support", "3 month minimum", "See note 2",
+     "Waitlist (120)", "Back on 12 Dec", "Launching 2027", "$--", "USD —", "ABC 4/h"],
+)  # fmt: skip
+def test_a_number_among_other_words_is_no_price(text):
+    assert read_price(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("8 GPUs for $24/h", "24"), ("$2.99 2", "2.99"), ("$2.99[1]", "2.99"), ("$2.99 (1)", "2.99"),
+     ("$3.99 100", "3.99"), ("1.10/GPU-hr", "1.10"), ("from 2.49 per GPU per hour", "2.49"),
+     ("CHF 1'234.50 / month", "1234.50")],
+)  # fmt: skip
+def test_the_number_beside_the_currency_is_the_price(text, amount):
+    found = read_price(text)
+    assert found is not None
+    assert found.amount == D(amount)
+
+
 def test_from_is_a_lower_bound():
     assert read_price("from $2.49").lower_bound
     assert read_price("Starting at $2.49/hr").lower_bound
@@ -137,7 +158,7 @@ def test_other_dollars_are_not_us_dollars(text, currency):
 @pytest.mark.parametrize(
     ("text", "currency"),
     [("Rs. 249/hr", "INR"), ("CN¥26.60/h", "CNY"), ("26.60元/h", "CNY"), ("RMB 26.6 per hour", "CNY"),
-     ("25,00 SEK/h", "SEK"), ("9,99 zł/h", "PLN"), ("¥450/h", "JPY"), ("₩4,200/h", "KRW"), ("ABC 4/h", None)],
+     ("25,00 SEK/h", "SEK"), ("9,99 zł/h", "PLN"), ("¥450/h", "JPY"), ("₩4,200/h", "KRW")],
 )  # fmt: skip
 def test_currencies_by_sign_code_and_word(text, currency):
     found = read_price(text)
