@@ -29,6 +29,7 @@ from collectors.aws_instances import CAPACITY_BLOCK, gpu_of, is_accelerated, off
 from collectors.aws_places import is_other_partition, region_id
 from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
 from collectors.errors import LayoutChanged
+from collectors.listing import as_object
 from collectors.readers import changed, need, read_json
 from collectors.regions import regions
 from collectors.rows import RowBuilder
@@ -118,10 +119,10 @@ def _interruption(document: Document, content: Mapping[str, Any]) -> dict[tuple[
     for entry in need(document, content, "ranges", kind=list):
         percent = re.findall(r"\d+(?:\.\d+)?", str(need(document, entry, "label")))
         if percent:
-            buckets[int(need(document, entry, "index"))] = (float(percent[-1]) / 100, ">" in str(entry["label"]))
+            buckets[need(document, entry, "index", kind=int)] = (float(percent[-1]) / 100, ">" in str(entry["label"]))
     found = {}
     for place, systems in need(document, content, "spot_advisor", kind=dict).items():
-        for instance_type, entry in (systems.get("Linux") or {}).items():
+        for instance_type, entry in as_object(as_object(systems).get("Linux")).items():
             index = entry.get("r") if isinstance(entry, dict) else None
             bucket = buckets.get(index) if isinstance(index, int) else None
             if bucket:

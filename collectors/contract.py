@@ -7,13 +7,16 @@ rows. None of the three touches the clock, the network or the environment.
 
 from __future__ import annotations
 
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from catalog.types import Document, ExchangeRate, OfferRow, Rejection, Surcharge
+from collectors.errors import LayoutChanged
 from collectors.line_sieve import KeepLines
 
 Kind = Literal["api", "page", "feed", "bulk", "rates"]
@@ -21,6 +24,7 @@ Kind = Literal["api", "page", "feed", "bulk", "rates"]
 MINUTE_S = 60
 HOUR_S = 3600
 DAY_S = 86_400
+_SURPRISES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,21 @@ class Collector(ABC):
         Raises:
             LayoutChanged: a document does not have the shape this parser knows; never an empty success.
         """
+
+    def read(self, documents: Sequence[Document]) -> Parsed:
+        """`parse`, where a value of a kind that the parser never met is a changed layout too, not a crash.
+
+        Raises:
+            LayoutChanged: as `parse`.
+        """
+        try:
+            return self.parse(documents)
+        except _SURPRISES as problem:
+            where = traceback.extract_tb(problem.__traceback__)[-1]
+            selector = f"{Path(where.filename).name}:{where.lineno}"
+            what = f"{type(problem).__name__}: {problem} at {where.line!r}"
+            url = ", ".join(sorted({d.url for d in documents})[:3])
+            raise LayoutChanged(self.provider, selector, what, url) from problem
 
     @classmethod
     def allowed_hosts(cls) -> frozenset[str]:

@@ -22,6 +22,7 @@ from catalog.names import resolve
 from catalog.types import Document, PurchaseOption
 from catalog.units import decimal_of, gib_from_mib
 from collectors.contract import Expect
+from collectors.listing import positive
 from collectors.meters import per_gb
 from collectors.pages import Terms, add_cell, option_in, slug, terms_in
 from collectors.price_page import PricePage
@@ -103,13 +104,14 @@ def _add_size(rows: RowBuilder, document: Document, size: Mapping[str, Any], fac
         return
     total = decimal_of((facts.get("vram") or {}).get("amount"))
     regions = [str(r) for r in size.get("regions") or []] if size.get("available") else []
+    memory = positive(size.get("memory"))
     for region in regions or [""]:
         rows.offer(
             document,
             GpuRead(label=model, gpu=product, count=count, memory_gb=float(total) / count if total else None),
             sku=name, instance_type=name, price=size.get("price_hourly", "missing"), region=region,
             availability="available" if region else "unavailable", quote_kind="api_quote",
-            vcpu_count=size.get("vcpus"), memory_gib=gib_from_mib(size["memory"]) if size.get("memory") else None,
+            vcpu_count=positive(size.get("vcpus")), memory_gib=gib_from_mib(memory) if memory else None,
             local_storage_gb=_disks_gb(size),
         )  # fmt: skip
     rows.covered.add((product or resolve(model).gpu, count))
@@ -134,7 +136,7 @@ def _add_rows(
     rows: RowBuilder, document: Document, table: Table, names: int, price: int, option: PurchaseOption
 ) -> None:
     terms = terms_in(table.headers[price])
-    for line in table.rows:
+    for line in table.whole_rows(rows):
         name = line[names]
         stated = terms_in(line[price]) or terms
         if stated is None and option != "reserved":

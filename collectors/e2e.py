@@ -84,7 +84,7 @@ def _add_table(rows: RowBuilder, document: Document, table: Table, gpus: int) ->
     name, memory = _gpu_column(table), table.column("Memory")
     memory = memory if memory is not None and memory != name else table.column("VRAM")
     cpus, ram = table.column("CPU"), table.column("RAM")
-    for line in table.rows:
+    for line in table.whole_rows(rows):
         label = line[name or 0]
         if gpus != 1:
             rows.reject("scope_unknown", "price", " | ".join(line), sample=f"{gpus}x {label}")

@@ -71,7 +71,7 @@ def _add_table(rows: RowBuilder, document: Document, table: Table) -> None:
     if price is None or option is None:
         changed(document, "th 'Pricing Per Hour'", f"headers are {', '.join(table.headers)}")
     vram, cpus, ram = table.column("VRAM"), table.column("CPU"), table.column("RAM", "GPU")
-    for line in table.rows:
+    for line in table.whole_rows(rows):
         terms = terms_in(header) or terms_in(line[price])
         if terms is None and read_price(line[price]):
             rows.reject("unit_missing", "price", line[price], sample=line[0])

@@ -19,6 +19,7 @@ from typing import Any
 from catalog.types import Document
 from catalog.units import decimal_of
 from collectors.contract import MINUTE_S, Expect
+from collectors.listing import positive
 from collectors.meters import STORAGE
 from collectors.pages import gpu_memory_gb_in, possible_gpus
 from collectors.readers import need, need_somewhere, read_json
@@ -66,8 +67,8 @@ def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any],
         "instance_type": f"{label} x{count}",
         "variant": workload,
         "region": str(server.get("region") or ""),
-        "vcpu_count": server["cpus_per_gpu"] * count if server.get("cpus_per_gpu") else None,
-        "memory_gib": float(server["ram_per_gpu"]) * count if server.get("ram_per_gpu") else None,
+        "vcpu_count": _times(server.get("cpus_per_gpu"), count),
+        "memory_gib": _times(server.get("ram_per_gpu"), count),
         "price_scope": "gpu",
         "quote_kind": "api_quote",
         "tenancy": "vm",
@@ -80,6 +81,11 @@ def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any],
         rows.offer(
             document, gpu, price=server["spot_price"], purchase_option="spot", **_stock(free, count), **common
         )  # fmt: skip
+
+
+def _times(per_gpu: Any, count: int) -> float | None:
+    number = positive(per_gpu)
+    return number * count if number else None
 
 
 def _stock(free: Any, count: int) -> dict[str, Any]:

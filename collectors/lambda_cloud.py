@@ -26,6 +26,7 @@ from catalog.names import resolve
 from catalog.types import Document
 from catalog.units import decimal_of, read_price
 from collectors.contract import DAY_S, HOUR_S, MINUTE_S, Collector, Expect, Parsed, Request
+from collectors.listing import positive, whole_number
 from collectors.meters import add_free_egress
 from collectors.pages import (
     Terms,
@@ -174,7 +175,10 @@ def _add_cluster_rows(rows: RowBuilder, document: Document, table: Tag) -> None:
     """1-Click Clusters: nodes joined by Quantum-2 InfiniBand, sold for weeks to years (docs.lambda.ai)."""
     for tr in table.select("tr[data-plan]"):
         cells, plan = _cells(tr), str(tr["data-plan"])
-        count, days = whole_number_in(cells["gpu count"].rstrip("+ ")), commitment_days_in(cells.get("duration", ""))
+        count, days = (
+            whole_number_in(cells.get("gpu count", "").rstrip("+ ")),
+            commitment_days_in(cells.get("duration", "")),
+        )
         if count is None or days is None or _PRICE not in cells:
             rows.reject("cluster_row", "gpu_count", " | ".join(cells.values()), sample=plan)
             continue
@@ -191,7 +195,10 @@ def _add_cluster_rows(rows: RowBuilder, document: Document, table: Tag) -> None:
 def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -> set[tuple[str | None, int]]:
     """One row per region with capacity, or one unavailable row; returns the GPUs and counts it covered."""
     covered: set[tuple[str | None, int]] = set()
-    types = need(document, read_json(document), "data", kind=dict)
+    listed_types = need(document, read_json(document), "data", kind=dict)
+    types = {name: entry for name, entry in listed_types.items() if isinstance(entry, dict)}
+    for name in sorted(listed_types.keys() - types.keys()):
+        rows.reject("row_unreadable", f"data/{name}", listed_types[name])
     need_somewhere(
         document, list(types.values()), "instance_type/price_cents_per_hour", "instance_type/specs",
         "regions_with_capacity_available",
@@ -201,17 +208,17 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
     for name, entry in types.items():
         kind = entry.get("instance_type") or {}
         specs = kind.get("specs") or {}
-        count = specs.get("gpus")
+        count = whole_number(specs.get("gpus"))
         if name.startswith("cpu_") or count == 0:
             continue
         label = str(kind.get("gpu_description") or kind.get("description") or name)
         found = resolve(label)
-        if not isinstance(count, int):
+        if count is None:
             count = resolve(str(kind.get("description") or "")).gpu_count
         if count is None:
             rows.reject("gpu_count", "specs/gpus", specs.get("gpus"), sample=name)
             continue
-        stated = kind.get("price_cents_per_hour", "missing")
+        stated, disk = kind.get("price_cents_per_hour", "missing"), positive(specs.get("storage_gib"))
         cents = decimal_of(stated)
         covered.add((found.gpu, count))
         flags = _page_differs(listed, (found.gpu, count), cents)
@@ -222,7 +229,7 @@ def _api_rows(rows: RowBuilder, document: Document, listed: Sequence[_Listed]) -
                 price=stated if cents is None else cents / 100, region=region, quote_kind="api_quote", flags=flags,
                 availability="available" if region else "unavailable", vcpu_count=specs.get("vcpus"),
                 memory_gib=specs.get("memory_gib"),
-                local_storage_gb=float(specs["storage_gib"]) * 1.024**3 if specs.get("storage_gib") else None,
+                local_storage_gb=disk * 1.024**3 if disk else None,
             )  # fmt: skip
     if not covered:
         changed(document, "data", f"no GPU instance types at {document.url}")

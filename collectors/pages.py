@@ -12,7 +12,7 @@ from catalog.names import resolve
 from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
 from catalog.units import read_price, unit_in
 from collectors.rows import GpuRead, RowBuilder
-from collectors.shapes import Shape, shape_of
+from collectors.shapes import Shape, open_shape, shape_of, shapes
 
 CellState = Literal["priced", "on_request", "unavailable", "absent", "unreadable"]
 
@@ -193,7 +193,8 @@ def add_sizes(
     `single` the same where it holds for the single-GPU size only.
     """
     found = resolve(label, memory_gb=memory_gb, form_factor=form_factor)
-    shape = shape_of(provider, slug(label), found.gpu)
+    known = {slug(label), found.gpu} & shapes(provider).keys()
+    shape = shape_of(provider, slug(label), found.gpu) if known else open_shape(provider, found.gpu_candidates)
     stated = found.gpu_count
     sizes = (stated,) if stated else shape.gpu_counts
     open_term = offer_fields.get("purchase_option") == "reserved" and not offer_fields.get("commitment_days")

@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document
 from collectors.errors import Blocked, LayoutChanged
+
+if TYPE_CHECKING:
+    from collectors.rows import RowBuilder
 
 _CHALLENGE = re.compile(
     r"just a moment|checking your browser|attention required|too many (?:visitors|requests)|access denied|"
@@ -147,6 +150,18 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     cells: tuple[tuple[Tag, ...], ...]
     node: Tag
+
+    def whole_rows(self, rows: RowBuilder) -> Iterator[tuple[str, ...]]:
+        """The rows that reach over the whole table; in a shorter one a cell is missing, and which one is not known.
+
+        Args:
+            rows: where the shorter rows are rejected.
+        """
+        for line in self.rows:
+            if len(line) == len(self.headers):
+                yield line
+            elif line:
+                rows.reject("row_unreadable", "table row", " | ".join(line), sample=line[0])
 
     def column(self, *words: str) -> int | None:
         """The first column whose header holds every word (letter case ignored), or None."""

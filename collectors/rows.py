@@ -37,6 +37,16 @@ _NO_NAME = re.compile(
     r"[\W_]*(?:(?:nvidia|amd|intel|unknown|none|null|undefined|unspecified|other|n/?a|tb[ad]|gpus?)[\W_]*)*",
     re.IGNORECASE,
 )
+# Words of a price page that stand where a name was expected when the name is gone ("Per vCPU", "vRAM 640GB").
+_NO_PRODUCT = frozenset({
+    "a", "an", "and", "at", "call", "chip", "contact", "core", "cores", "cpu", "cpus", "demand", "disk", "each",
+    "for", "free", "from", "gb", "gib", "hour", "hourly", "instance", "instances", "machine", "machines", "memory",
+    "month", "monthly", "node", "nodes", "nvme", "of", "on", "our", "per", "price", "prices", "pricing", "ram",
+    "sales", "size", "spot", "ssd", "starting", "storage", "talk", "tb", "the", "to", "us", "vcpu", "vcpus", "vm",
+    "vms", "vram", "with", "x",
+})  # fmt: skip
+_AMOUNTS = ("vcpu_count", "memory_gib", "local_storage_gb")
+_AMOUNT = re.compile(r"x?\d[\d.,]*(?:x|[kmgt]i?b)?")
 # ISO 4217, or the name of a token that a marketplace is paid in.
 _CURRENCY = re.compile(r"[A-Z][A-Z0-9-]{2,15}")
 
@@ -122,6 +132,9 @@ class RowBuilder:
         if not _CURRENCY.fullmatch(stated):
             self.reject("currency_unknown", "currency", stated, sample=sku)
             return None
+        if not f"{sku}{instance_type}".strip():
+            self.reject("unnamed", "instance_type", instance_type, sample=f"{gpu.label} {price}")
+            return None
         described = self._described(gpu, sku, instance_type)
         if described is None:
             return None
@@ -136,7 +149,7 @@ class RowBuilder:
             price_unit=price_unit,
             price_scope=price_scope,
             availability=availability,
-            stock_count=stock_count,
+            stock_count=stock_count if _is_number(stock_count) else None,
             interruption_rate=interruption_rate,
             quote_kind=quote_kind,
             flags=all_flags,
@@ -159,6 +172,9 @@ class RowBuilder:
             self.reject("slice_size", "gpu_fraction", gpu.label or label, sample=sku)
             return None
         flags: list[str] = []
+        if found.gpu is None and _names_no_product(gpu.label or label):
+            self.reject("gpu_unnamed", "gpu", gpu.label or label, sample=sku)
+            return None
         if found.gpu is None:
             self._unmapped[gpu.label or label] = None
             flags.append("gpu_unmapped")
@@ -204,6 +220,7 @@ class RowBuilder:
             stated = {key: value for key, value in stated.items() if key != "gpu_interconnect"}
         merged = {**defaults, **fields, **stated}
         merged.setdefault("provider", supplier)
+        merged.update({name: _amount_of(merged[name]) for name in _AMOUNTS if name in merged})
         return Offer(source_sku=sku, instance_type=instance_type, **merged)
 
     def _keep(self, row: OfferRow) -> OfferRow | None:
@@ -278,6 +295,23 @@ class RowBuilder:
             rows=tuple(self._rows.values()), surcharges=tuple(self._surcharges), rejections=tuple(self._rejections),
             unmapped=tuple(self._unmapped), rates=tuple(self._rates), complete=self._complete, notes=tuple(self._notes),
         )  # fmt: skip
+
+
+def _names_no_product(label: str) -> bool:
+    words = re.findall(r"[a-z0-9][a-z0-9.,]*", label.casefold())
+    return all(word in _NO_PRODUCT or _AMOUNT.fullmatch(word) for word in words)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _amount_of(value: Any) -> Any:
+    """The amount as the source states it; what is no number above zero is unknown."""
+    number = decimal_of(value)
+    if number is None or number <= 0:
+        return None
+    return value if _is_number(value) else float(number)
 
 
 def _narrowed(found: Resolution, instance_type: str) -> Resolution:

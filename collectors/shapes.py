@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -46,6 +46,13 @@ def shape_of(provider: str, *keys: str | None) -> Shape:
     """The sizes of one product by the first key that the table holds (a label's slug, a GPU); else a single GPU."""
     known = shapes(provider)
     return next((known[key] for key in keys if key and key in known), Shape())
+
+
+def open_shape(provider: str, candidates: Iterable[str]) -> Shape:
+    """The sizes of a label that leaves the product open: those in which every product that it may be is sold."""
+    counts = [set(shapes(provider)[key].gpu_counts) for key in candidates if key in shapes(provider)]
+    common = sorted(set.intersection(*counts)) if counts else []
+    return Shape(tuple(common)) if common else Shape()
 
 
 def _interconnect(word: str) -> GpuInterconnect:

@@ -99,11 +99,14 @@ def _add_table(rows: RowBuilder, document: Document, table: Tag) -> None:
     if not any(units.values()) and any(column["purchase_option"] == "on_demand" for column in columns.values()):
         changed(document, "thead th", f"no unit of time in {', '.join(headers)}")
     for line in body:
+        if len(line) != len(headers):  # a cell is missing, and which one is not known
+            rows.reject("row_unreadable", "tr", " | ".join(line), sample=next(iter(line), ""))
+            continue
         for index, column in columns.items():
             unit = units[index]
-            if index < len(line) and unit is None:
+            if unit is None:
                 if cell_state(line[index]) == "priced":
                     rows.reject("unit_missing", headers[index], line[index], sample=line[0])
-            elif index < len(line) and unit is not None:
+            else:
                 terms = Terms(unit, "gpu", "USD")
                 add_sizes(rows, document, line[0], line[index], terms, provider="together", **column)

@@ -151,7 +151,7 @@ def _parsed(chosen: Any, documents: Sequence[Document], rates: Mapping[str, Deci
     from collectors.rows import with_usd
 
     try:
-        parsed = chosen.parse(documents)
+        parsed = chosen.read(documents)
     except GpuBazaarError as problem:
         return {
             "offers": [], "surcharges": [], "rejections": [], "unmapped": [], "complete": False,

@@ -68,7 +68,7 @@ def check(collector: Collector, last_good: Sequence[Mapping[str, Any]] = (), *, 
     shape = compare_shapes(shape_of(fixtures), shape_of(collected.documents))
     parsed = collected.parsed
     rows = check_rows(parsed.rows).rows if parsed else ()
-    reference = {r["offer_id"]: r for r in last_good} or _stored(check_rows(collector.parse(fixtures).rows).rows)
+    reference = {r["offer_id"]: r for r in last_good} or _stored(check_rows(collector.read(fixtures).rows).rows)
     rejected = len(parsed.rejections) if parsed else 0
     trips = [] if collector.kind == "rates" else examine(
         compare(collector.provider, rows, (), rejected_count=0, complete=collected.complete, expect=collector.expect)

@@ -133,7 +133,7 @@ def _collected(
         provenance = "reconstructed" if any(d.provenance == "reconstructed" for d in documents) else "recorded"
     if complete and known_hash == digest:
         return Collected(tuple(documents), None, digest, observed_at, provenance, complete, notes)
-    parsed = collector.parse(documents)
+    parsed = collector.read(documents)
     whole = complete and parsed.complete
     return Collected(tuple(documents), parsed, digest, observed_at, provenance, whole, (*notes, *parsed.notes))
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from bs4 import BeautifulSoup
 
 from catalog.types import Document
+from collectors.errors import LayoutChanged
 from collectors.modal import Modal
+from collectors.pages import Terms, add_sizes
+from collectors.readers import Table
 from collectors.rows import GpuRead, RowBuilder
+from collectors.shapes import shapes
 
 DOCUMENT = Document(
     provider="modal", url="https://modal.com/pricing", body=b"", fetched_at=datetime(2026, 1, 1, tzinfo=UTC)
@@ -83,3 +88,68 @@ def test_an_unknown_name_is_kept_and_shown():
     rows = RowBuilder(Modal())
     assert rows.offer(DOCUMENT, GpuRead(label="Zorblax Z9000", count=1), sku="s", instance_type="s", price="10")
     assert rows.finish().unmapped == ("Zorblax Z9000",)
+
+
+@pytest.mark.parametrize("label", ["Per vCPU", "vRAM 640GB", "VM with", "Contact us", "x8", "On-demand price", ""])
+def test_words_that_name_no_product_are_no_new_gpu(label):
+    rows = RowBuilder(Modal())
+    assert rows.offer(DOCUMENT, GpuRead(label=label), sku="s", instance_type="s", price="1") is None
+    result = rows.finish()
+    assert [r.reason for r in result.rejections] == ["gpu_unnamed"]
+    assert result.unmapped == ()
+
+
+def test_a_name_outside_the_table_is_new_hardware():
+    rows = RowBuilder(Modal())
+    for label in ("NVIDIA Feynman", "Zeus 2 memory+", "R300"):
+        assert rows.offer(DOCUMENT, GpuRead(label=label), sku=label, instance_type=label, price="1") is not None
+    assert rows.finish().unmapped == ("NVIDIA Feynman", "Zeus 2 memory+", "R300")
+
+
+def test_what_has_no_name_is_not_sold():
+    rows = RowBuilder(Modal())
+    assert rows.offer(DOCUMENT, GpuRead(label="L4"), sku="", instance_type="", price="1") is None
+    assert [r.reason for r in rows.finish().rejections] == ["unnamed"]
+
+
+@pytest.mark.parametrize("odd", ["abc", "", [], {}, True, -1, 0, "NaN", float("inf")])
+def test_an_amount_of_another_kind_is_unknown(odd):
+    row = RowBuilder(Modal()).offer(
+        DOCUMENT, GpuRead(label="L4"), sku="s", instance_type="s", price="1", vcpu_count=odd, memory_gib=odd,
+        local_storage_gb=odd,
+    )  # fmt: skip
+    assert row is not None
+    assert (row.offer.vcpu_count, row.offer.memory_gib, row.offer.local_storage_gb) == (None, None, None)
+
+
+def test_a_row_short_of_a_cell_is_rejected():
+    rows = RowBuilder(Modal())
+    lines = (("L4", "1", "0.80"), ("T4", "0.50"), ("A10", "1", "1.10"), ())
+    table = Table(("GPU", "Count", "Price"), lines, (), BeautifulSoup("", "lxml"))
+    assert list(table.whole_rows(rows)) == [lines[0], lines[2]]
+    assert [(r.reason, r.value) for r in rows.finish().rejections] == [("row_unreadable", "T4 | 0.50")]
+
+
+def test_an_open_label_has_the_sizes_of_every_product_it_may_be():
+    def counts(label, provider):
+        rows = RowBuilder(Modal())
+        add_sizes(rows, DOCUMENT, label, "$2.30", Terms("hour", "gpu", "USD"), provider=provider)
+        return [r.offer.gpu_count for r in rows.finish().rows]
+
+    sold = {gpu: shape.gpu_counts for gpu, shape in shapes("crusoe").items()}
+    assert sold["a100-sxm-80gb"] != sold["a100-pcie-80gb"]
+    assert counts("A100 SXM 80GB", "crusoe") == list(sold["a100-sxm-80gb"])
+    both = set(sold["a100-sxm-80gb"]) & set(sold["a100-pcie-80gb"])
+    assert counts("A100 80GB", "crusoe") == sorted(both)
+    assert counts("A100 80GB", "nobody") == [1]
+
+
+class _Surprised(Modal):
+    def parse(self, documents):
+        return {}[documents[0].url]
+
+
+def test_a_surprise_in_a_document_is_a_changed_layout():
+    with pytest.raises(LayoutChanged, match=r"test_rows\.py:\d+: KeyError") as raised:
+        _Surprised().read([DOCUMENT])
+    assert isinstance(raised.value.__cause__, KeyError)
