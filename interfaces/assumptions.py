@@ -24,6 +24,7 @@ SENTENCES: tuple[str, ...] = (
     "{engine}: no version stated: the mean of the terms of the V1 engine from {first} to {last}",
     "{engine} at the newest version known here",
     "{images} image(s) a request at {tokens} tokens each, added to the input",
+    "text only: llama.cpp loads the image tower from a file of its own (mmproj)",
     "the configuration shows no vision tower: its weights are not counted",
     (
         "requests of {input} + {output} tokens are longer than the context {context}: the engine would refuse or cut "

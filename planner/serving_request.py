@@ -66,6 +66,7 @@ def prepare(request: Request) -> Prepared:
     engine = request.engine or "vllm"
     if request.engine is None:
         said.append("engine vllm (none stated)")
+    spec = _text_part(request, spec, engine, said)
     case = _case(request, spec, engine, said)
     case = _half_precision(case, gpu, said)
     layout, assumed = layout_of(request, spec, split_group(spec, weight_format(case.weights)), engine)
@@ -74,6 +75,23 @@ def prepare(request: Request) -> Prepared:
     _say_hardware(gpu, candidates, layout, request, said)
     name = gpu.family if len(candidates) > 1 else gpu.gpu
     return Prepared(spec, gpu, layout, case, name, said, _confidence(gpu, candidates, layout, case))
+
+
+def _text_part(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> ModelSpec:
+    """llama.cpp keeps the image or audio tower in a file of its own, which it loads only where it is asked to.
+
+    Source: https://github.com/ggml-org/llama.cpp/blob/master/docs/multimodal.md (--mmproj).
+    """
+    if engine != "llama.cpp" or not spec.has_tower or request.images_per_request or not spec.budget.tower:
+        return spec
+    said.append("text only: llama.cpp loads the image tower from a file of its own (mmproj)")
+    tower = spec.budget.tower / 1e9
+    return replace(
+        spec,
+        budget=replace(spec.budget, tower=0.0),
+        params_b=spec.params_b - tower,
+        active_params_b=max(0.0, spec.active_params_b - tower) or spec.active_params_b,
+    )
 
 
 def _over_machines(layout: Layout, gpu: Accelerator, request: Request, said: list[str]) -> Layout:

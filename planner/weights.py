@@ -161,7 +161,7 @@ def _part_bytes_cached(spec: ModelSpec, form: WeightFormat, marlin: bool) -> tup
     edge = _edge_share(spec) if "edge_layers" in kept else 0.0
     mlp = _HALF if "dense_mlp" in kept else body + edge * (_HALF - body)
     return (
-        ("embedding", budget.embedding * form.embedding),
+        ("embedding", budget.embedding * _embedding_bytes(spec, form)),
         ("lm_head", budget.lm_head * form.output),
         ("attention", budget.attention * attention),
         ("kv_projection", budget.kv_projection * attention),
@@ -175,6 +175,14 @@ def _part_bytes_cached(spec: ModelSpec, form: WeightFormat, marlin: bool) -> tup
         ("shared_experts", budget.shared_experts * shared),
         ("tower", budget.tower * max(_HALF, body)),
     )
+
+
+def _embedding_bytes(spec: ModelSpec, form: WeightFormat) -> float:
+    """Bytes of one embedding weight: where the output layer shares it, llama.cpp quantises it as the output layer.
+
+    Source: llama_tensor_get_type, https://github.com/ggml-org/llama.cpp/blob/master/src/llama-quant.cpp.
+    """
+    return max(form.embedding, form.output) if spec.tie_embeddings else form.embedding
 
 
 def _part_bytes(spec: ModelSpec, form: WeightFormat, marlin: bool) -> dict[str, float]:

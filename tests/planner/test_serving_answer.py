@@ -176,3 +176,19 @@ def test_an_encoder_is_bound_by_the_engines_limits_alone():
     assert got["kv_bytes_per_token"] == 0
     assert got["max_context"] == 512
     assert got["max_concurrency"] == 256
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "gib"),
+    [
+        ("google/gemma-3-4b-it", "gguf:Q4_K_M", 2.31),  # https://github.com/ggml-org/llama.cpp/pull/22790
+        ("google/gemma-3-12b-it", "gguf:Q8_0", 11.65),
+        ("google/gemma-3-27b-it", "gguf:Q4_K_M", 15.4),
+    ],
+)
+def test_llama_cpp_loads_the_image_tower_only_for_images(model, form, gib):
+    asked = {"workload": "serve", "model": model, "gpu": "l40s-48gb", "engine": "llama.cpp", "weights": form}
+    text, images = estimate_line(asked), estimate_line({**asked, "images_per_request": 1})
+    assert text["weights_gib_per_gpu"] == pytest.approx(gib, rel=0.04)
+    assert images["weights_gib_per_gpu"] > text["weights_gib_per_gpu"] + 0.7
+    assert any("mmproj" in said for said in text["assumptions"])
