@@ -31,7 +31,8 @@ from collectors.gcp_extras import add_extras
 from collectors.gcp_machines import Machine, machine, machines
 from collectors.gcp_page import CALENDAR, COMMIT_1, COMMIT_3, ON_DEMAND, SPOT, Way, machine_lines
 from collectors.gcp_skus import Component, Model, in_force, read_sku, unit_price
-from collectors.readers import changed, need, present_somewhere, read_json
+from collectors.listing import as_object
+from collectors.readers import changed, need, need_somewhere, present_somewhere, read_json
 from collectors.rows import RowBuilder
 
 PAGE = "https://cloud.google.com/products/compute/pricing/accelerator-optimized"
@@ -149,9 +150,12 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
         skus = [in_force(sku, document.fetched_at) if isinstance(sku, Mapping) else sku for sku in skus]
         # One SKU without them is rejected; a key that no SKU has is another layout.
         present_somewhere(document, map(unit_price, skus), "skus[].unitPrice", "units", "nanos")
+        need_somewhere(document, skus, "description", "category/usageType")
         for sku in skus:
-            need(document, sku, "description", kind=str)
-            need(document, sku, "category", "usageType", kind=str)
+            if not _is_described(sku):
+                rows.reject("field_missing", "description, category.usageType", "", sample=sku)
+        skus = [sku for sku in skus if _is_described(sku)]
+        for sku in skus:
             component = read_sku(sku)
             if component is not None and component.hourly is None:
                 rows.reject("component_price", "pricingExpression", component.unit, sample=sku["description"])
@@ -163,6 +167,12 @@ def _components(rows: RowBuilder, documents: Sequence[Document]) -> _Components:
     if not found.documents:
         changed(documents[0], "skus[].category.resourceGroup", "no GPU among the SKUs")
     return found
+
+
+def _is_described(sku: object) -> bool:
+    category = sku.get("category") if isinstance(sku, Mapping) else None
+    stated = (sku.get("description"), as_object(category).get("usageType")) if isinstance(sku, Mapping) else ()
+    return bool(stated) and all(isinstance(text, str) for text in stated)
 
 
 def _add_composed(rows: RowBuilder, found: _Components, known: set[tuple[str, str, Way]]) -> None:

@@ -271,10 +271,13 @@ def json_after(text: str, start: int) -> Any:
 
 
 def tab_count(soup: Tag, node: Tag) -> int | None:
-    """The number in the text of the tab that labels a node's panel (aria-labelledby): "8x" is 8; None without one."""
+    """The number in the text of the tab that labels a node's panel (aria-labelledby); None without one.
+
+    "8x", "8× GPUs" and "8 GPUs" are 8.
+    """
     panel = node.find_parent(attrs={"role": "tabpanel"})
     tab = soup.find(id=str(panel["aria-labelledby"])) if panel is not None and panel.get("aria-labelledby") else None
-    found = re.match(r"\s*(\d+)\s*x\b", text_of(tab) if isinstance(tab, Tag) else "", re.IGNORECASE)
+    found = re.match(r"\s*(\d+)\s*(?:[x×]|GPUs?)(?![a-z])", text_of(tab) if isinstance(tab, Tag) else "", re.IGNORECASE)
     return int(found.group(1)) if found else None
 
 

@@ -79,10 +79,12 @@ class Scaleway(Collector):
                 stock.update({(zone, name): _state(entry) for name, entry in servers.items()})
         gpus = 0
         for document, zone, servers in priced:
+            if servers and not any("hourly_price" in as_object(server) for server in servers.values()):
+                changed(document, "servers/*/hourly_price")
             for name, server in servers.items():
-                if not isinstance(server, dict) or "hourly_price" not in server:
-                    changed(document, f"servers/{name}/hourly_price")
-                if server.get("gpu"):
+                if "hourly_price" not in as_object(server):
+                    rows.reject("field_missing", "hourly_price", "", sample=f"{name} {zone}")
+                elif server.get("gpu"):
                     gpus += 1
                     _add(rows, document, zone, name, server, stock.get((zone, name)))
         if not gpus:

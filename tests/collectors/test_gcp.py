@@ -379,3 +379,15 @@ def test_a_price_that_begins_later_is_not_todays():
     assert read(parse(*A2, card | {"pricingInfo": timeline})) == today
     with pytest.raises(LayoutChanged):
         parse(*A2, card | {"pricingInfo": timeline[1:]})
+
+
+@pytest.mark.parametrize("field", ["description", "category"])
+def test_one_sku_without_a_field_is_rejected_alone(field):
+    card = gpu("Nvidia Tesla A100 GPU running in Iowa", "2.9")
+    whole = parse(*A2, card)
+    odd = {key: value for key, value in sku("Something else", "1").items() if key != field}
+    result = parse(*A2, card, odd)
+    assert read(result) == read(whole)
+    assert len(result.rejections) == len(whole.rejections) + 1
+    with pytest.raises(LayoutChanged):
+        parse(odd)

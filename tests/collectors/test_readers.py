@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from bs4 import BeautifulSoup
 
-from collectors.readers import read_table, text_of
+from collectors.readers import read_table, tab_count, text_of
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,14 @@ def test_groups_stand_before_what_they_span():
 )
 def test_a_header_row_short_of_a_cell_names_no_column(lines: tuple[str, ...]):
     assert headers(*lines) == ("",) * 5
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [("8x", 8), ("8x GPUs", 8), ("4× GPUs", 4), ("1 GPU", 1), ("16 GPUs", 16), ("Instances", None), ("2xlarge", None)],
+)
+def test_the_number_of_gpus_on_a_tab(words, count):
+    soup = BeautifulSoup(
+        f'<button id="t">{words}</button><div role="tabpanel" aria-labelledby="t"><table></table></div>', "lxml"
+    )
+    assert tab_count(soup, soup.table) == count

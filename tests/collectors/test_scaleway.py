@@ -165,3 +165,11 @@ def test_without_an_announced_total_a_full_page_has_another_after_it():
     second = dataclasses.replace(full, url=full.url.replace("&page=1", "&page=2"), body=b'{"servers": {}}')
     assert COLLECTOR.parse([full, second]).complete
     assert COLLECTOR.parse([dataclasses.replace(full, headers={"x-total-count": "100"})]).complete
+
+
+def test_one_type_without_a_price_field_is_rejected_alone():
+    [servers] = documents("servers-fr-par-2-1")
+    gpus = [name for name, server in json.loads(servers.body)["servers"].items() if server.get("gpu")]
+    result = paris(lambda content: content["servers"][gpus[0]].pop("hourly_price"))
+    assert [(r.reason, r.sample) for r in result.rejections] == [("field_missing", f"{gpus[0]} fr-par-2")]
+    assert {r.offer.instance_type for r in result.rows} == set(gpus[1:])
