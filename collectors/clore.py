@@ -85,7 +85,7 @@ def _add_server(rows: RowBuilder, document: Document, server: Mapping[str, Any])
     for option, amount, currency in prices:
         rows.offer(
             document,
-            GpuRead(label=str(specs.get("gpu") or ""), memory_gb=positive(specs.get("gpuram"))),
+            GpuRead(label=str(specs.get("gpu") or ""), memory_gb=positive(specs.get("gpuram")), per_card=True),
             sku=f"server-{server['id']}",
             instance_type=str(specs.get("gpu") or ""),
             variant=f"server-{server['id']}" + ("" if currency == "USD" else f"-paid-in-{currency.casefold()}"),

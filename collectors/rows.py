@@ -32,6 +32,7 @@ from collectors.regions import country_of
 
 # A stated memory this far from the fact table is another product or a wrong field; GB against GiB is only 7 %.
 _MEMORY_TOLERANCE = 0.12
+_MEMORY_IN_NAME = re.compile(r"\d\s*g(?:i?b)?(?![a-z])", re.IGNORECASE)
 # Words with which a source fills the place of a name it does not have.
 _NO_NAME = re.compile(
     r"[\W_]*(?:(?:nvidia|amd|intel|unknown|none|null|undefined|unspecified|other|n/?a|tb[ad]|gpus?)[\W_]*)*",
@@ -57,6 +58,7 @@ class GpuRead:
 
     `label` is the source's own words; `gpu` a slug or family from a reviewed table of instance types, where the
     source names none. `count`, `fraction` and `memory_gb` (per GPU or slice) override what the label says.
+    `per_card` is True where the source states the memory of one card, and not of the instance, for any count.
     """
 
     label: str = ""
@@ -65,6 +67,7 @@ class GpuRead:
     fraction: Decimal | None = None
     memory_gb: float | None = None
     form_factor: str | None = None
+    per_card: bool = False
 
 
 class RowBuilder:
@@ -191,6 +194,8 @@ class RowBuilder:
         if gpu.memory_gb is not None:
             if memory and abs(gpu.memory_gb - memory) > _MEMORY_TOLERANCE * memory and fraction == 1:
                 flags.append("memory_mismatch")
+                if 1 <= gpu.memory_gb < memory and (gpu.per_card or count == 1) and not _MEMORY_IN_NAME.search(label):
+                    memory = gpu.memory_gb  # a smaller card of that name: nothing fits into memory that is not there
             elif memory is None or (fraction < 1 and not _is_whole(gpu.memory_gb, found)):
                 memory = gpu.memory_gb
         fields: dict[str, Any] = {

@@ -86,6 +86,7 @@ def _add_type(rows: RowBuilder, document: Document, kind: Mapping[str, Any]) -> 
                 label=f"{shape.get('gpu_type') or ''} {shape.get('interconnect') or ''}".strip(),
                 count=count,
                 memory_gb=positive(shape.get("vram_per_gpu_in_gb")),
+                per_card=True,
             ),
             sku=f"{kind['cloud']}/{own}",
             instance_type=str(kind.get("shade_instance_type") or own),

@@ -170,6 +170,7 @@ def _add(rows: RowBuilder, ask: _Ask, stock: int, *, shares_machine: bool) -> No
                 label=str(offer.get("gpu_name") or ""),
                 count=ask.gpu_count,
                 memory_gb=gib_from_mib(memory_mib) if memory_mib else None,
+                per_card=True,
             ),
             sku=f"machine-{ask.machine}-{ask.gpu_count}x",
             instance_type=f"{ask.gpu_count}x {offer.get('gpu_name')}",

@@ -153,3 +153,29 @@ def test_a_surprise_in_a_document_is_a_changed_layout():
     with pytest.raises(LayoutChanged, match=r"test_rows\.py:\d+: KeyError") as raised:
         _Surprised().read([DOCUMENT])
     assert isinstance(raised.value.__cause__, KeyError)
+
+
+def memory(gpu):
+    row = RowBuilder(Modal()).offer(DOCUMENT, gpu, sku="s", instance_type="s", price="1")
+    assert row is not None
+    return row.offer.gpu_memory_gb, row.quote.flags
+
+
+@pytest.mark.parametrize(
+    ("gpu", "memory_gb", "flags"),
+    [
+        # A smaller card of the same name: it holds what its source says.
+        (GpuRead(label="RTX 4060 Ti", count=1, memory_gb=7.996), 7.996, ("memory_mismatch",)),
+        (GpuRead(label="A40", count=1, memory_gb=24), 24, ("memory_mismatch",)),
+        (GpuRead(label="RTX 4060 Ti", count=4, memory_gb=7.996, per_card=True), 7.996, ("memory_mismatch",)),
+        # Another memory than the name states, a total, a share of a total, no memory at all, and a rounded figure.
+        (GpuRead(label="A100 SXM4 80GB", count=1, memory_gb=40), 80, ("memory_mismatch",)),
+        (GpuRead(label="A40", count=1, memory_gb=192), 48, ("memory_mismatch",)),
+        (GpuRead(label="L40S", count=4, memory_gb=12), 48, ("memory_mismatch",)),
+        (GpuRead(label="L40S", count=1, memory_gb=0.05), 48, ("memory_mismatch",)),
+        (GpuRead(label="B300 SXM6", count=1, memory_gb=262), 288, ()),
+        (GpuRead(gpu="a40-48gb", label="x", count=1, memory_gb=24), 48, ("memory_mismatch",)),
+    ],
+)
+def test_no_card_is_given_more_memory_than_its_source_states(gpu, memory_gb, flags):
+    assert memory(gpu) == (memory_gb, flags)
