@@ -68,6 +68,7 @@ _CURRENCY: Final = (
 )
 _BESIDE_CURRENCY: Final = re.compile(rf"{_CURRENCY}[.\s]*-?{_DIGITS}|(?<![\w.,])-?{_DIGITS}\s*{_CURRENCY}")
 _PRICE_WORDS: Final = frozenset({
+    *(code.casefold() for code in (*_CURRENCY_CODES, *_CURRENCY_WORDS)),
     "from", "starting", "starts", "at", "as", "low", "ab", "only", "ex", "excl", "excluding", "incl", "including",
     "plus", "vat", "tax", "taxes", "gst", "mwst", "dollars", "dollar", "euro", "euros",
 })  # fmt: skip

@@ -72,7 +72,7 @@ def test_a_number_among_other_words_is_no_price(text):
     ("text", "amount"),
     [("8 GPUs for $24/h", "24"), ("$2.99 2", "2.99"), ("$2.99[1]", "2.99"), ("$2.99 (1)", "2.99"),
      ("$3.99 100", "3.99"), ("1.10/GPU-hr", "1.10"), ("from 2.49 per GPU per hour", "2.49"),
-     ("CHF 1'234.50 / month", "1234.50")],
+     ("CHF 1'234.50 / month", "1234.50"), ("2.60/hr USD", "2.60"), ("EUR / hour: 2.60", "2.60")],
 )  # fmt: skip
 def test_the_number_beside_the_currency_is_the_price(text, amount):
     found = read_price(text)
