@@ -46,6 +46,7 @@ _UNIT_WORDS: Final[dict[str, PriceUnit]] = {
     "s": "second", "sec": "second", "secs": "second", "second": "second", "seconds": "second",
     "m": "minute", "min": "minute", "mins": "minute", "minute": "minute", "minutes": "minute",
     "h": "hour", "hr": "hour", "hrs": "hour", "hour": "hour", "hours": "hour", "hourly": "hour", "stunde": "hour",
+    "std": "hour",
     "d": "day", "day": "day", "days": "day", "daily": "day", "tag": "day",
     "mo": "month", "mon": "month", "month": "month", "months": "month", "monthly": "month", "monat": "month",
 }  # fmt: skip
@@ -56,10 +57,18 @@ _NUMBER: Final = re.compile(rf"(?<![\w.,])-?{_DIGITS}")
 # Page scripts escape "$" as "$$"; some pages print "$2 .0000".
 _SPLIT_DECIMAL: Final = re.compile(r"(\d)\s+([.,]\d)")
 _UNIT: Final = re.compile(
-    r"(?:/|per|pro|\ba\b)\s*(?:1\s*)?(?:(?:gpu|card|node|instance|server)\b)?[\s\-·*/]*(?:per\s+)?([a-z]+)",
+    r"(?:/|per|pro|\ba\b)\s*(?:1\s*)?"
+    r"(?:(?:gpu|card|accelerator|chip|node|instance|server|machine|vm|system|host)\b)?[\s\-·*/]*(?:per\s+)?([a-z]+)",
     re.IGNORECASE,
 )
-_GPU_SCOPE: Final = re.compile(r"(?:/|per)\s*(?:gpu|card|accelerator)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE)
+# What stands right behind an amount: "/GPU-hr", " per node per hour", "/ 1 hour".
+_MEASURES: Final = re.compile(
+    r"\d\s*(?:[A-Z]{3}|[$€£₹])?\s*((?:(?:/|\bper\b|\bpro\b)\s*[\w.]+(?:\s*[-·*]\s*[a-z]+)*\s*)+)", re.IGNORECASE
+)
+_GPU_WORDS: Final = frozenset({"gpu", "gpus", "card", "accelerator", "chip"})
+_GPU_SCOPE: Final = re.compile(
+    r"(?:/|per)\s*(?:gpu|card|accelerator|chip)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE
+)
 
 
 _CURRENCY: Final = (
@@ -81,7 +90,8 @@ _PER_WORDS: Final = frozenset({
 class PriceText:
     """What a human-readable price says. `unit` and `scope` are None where the text does not state them.
 
-    `lower_bound` is True for "from $2.49" and "starting at": the true price may be higher.
+    `lower_bound` is True for "from $2.49" and "starting at": the true price may be higher. `other_measure` is what the
+    price is for besides a GPU and a unit of time ("node", "week", "8"), which no default may overrule.
     """
 
     amount: Decimal
@@ -89,6 +99,7 @@ class PriceText:
     unit: PriceUnit | None
     scope: PriceScope | None
     lower_bound: bool
+    other_measure: str | None = None
 
 
 def decimal_of(value: object) -> Decimal | None:
@@ -171,7 +182,18 @@ def read_price(text: str | None) -> PriceText | None:
         unit=unit_in(squeezed),
         scope="gpu" if _GPU_SCOPE.search(squeezed) else None,
         lower_bound=bool(_LOWER_BOUND.search(squeezed)),
+        other_measure=other_measure_in(squeezed),
     )
+
+
+def other_measure_in(text: str) -> str | None:
+    """The first word behind a price that names neither a GPU nor a unit of time ("$31.20/node-hr" is per node)."""
+    found = _MEASURES.search(text)
+    if found is None:
+        return None
+    words = re.findall(r"\d[\d.,]*|[^\W\d_]+", found.group(1).casefold())
+    known = _GPU_WORDS | _UNIT_WORDS.keys() | {"per", "pro", "1"}
+    return next((word for word in words if word not in known), None)
 
 
 def currency_in(text: str) -> str | None:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from bs4 import BeautifulSoup, Tag
 
 from catalog.types import Document
+from catalog.units import read_price
 from collectors.cards import price_cards
 from collectors.contract import Expect
 from collectors.meters import STORAGE, add_meters
@@ -74,6 +75,10 @@ def _add_item(rows: RowBuilder, document: Document, item: Tag, options: Sequence
     label = " ".join([name, *tags])
     memory = next((gb for tag in tags if re.search(r"\d\s*GB", tag) and (gb := gpu_memory_gb_in(tag))), None)
     for option, price in zip(options, prices, strict=True):
+        stated = read_price(price)
+        if stated and stated.unit is None:  # "$4.29/GPU-hr": a price that says no unit is not known to be per hour
+            rows.reject("unit_missing", ".pricing-rich", price, sample=label)
+            continue
         add_sizes(
             rows, document, label, price, Terms("hour", "gpu", "USD"), provider="crusoe", memory_gb=memory,
             purchase_option=option,

@@ -22,7 +22,7 @@ from bs4 import BeautifulSoup, Tag
 from catalog.names import resolve
 from catalog.types import Document
 from collectors.contract import MINUTE_S, Expect
-from collectors.pages import Terms, add_cell, gpu_memory_gb_in, memory_gib_in, slug, whole_number_in
+from collectors.pages import Terms, add_cell, gpu_memory_gb_in, memory_gib_in, per_gpu, slug, whole_number_in
 from collectors.price_page import PricePage
 from collectors.readers import Table, changed, read_table, structured_data, tab_count
 from collectors.rows import GpuRead, RowBuilder
@@ -57,6 +57,8 @@ class E2e(PricePage):
         for table in tables:
             if len(_prices(table)) < len(_OPTIONS):
                 changed(document, "th 'Hourly', 'Monthly', 'Annually'", f"headers are {', '.join(table.headers)}")
+            for index in _prices(table):
+                per_gpu(document, table.headers[index])
             _add_table(rows, document, table, tab_count(soup, table.node) or 1)
         _add_structured(rows, document, soup)
 

@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 from catalog.types import Document
 from catalog.units import read_price
 from collectors.contract import Expect
-from collectors.pages import Terms, add_cell, gpu_memory_gb_in, slug
+from collectors.pages import Terms, add_cell, gpu_memory_gb_in, per_gpu, slug
 from collectors.price_page import PricePage
 from collectors.readers import changed, read_table
 from collectors.rows import GpuRead, RowBuilder
@@ -46,6 +46,8 @@ class Fal(PricePage):
         if not wanted:
             changed(document, "th 'GPU', 'VRAM', 'List Price'")
         for table, column in wanted:
+            for header in table.headers:
+                per_gpu(document, header)
             for line in table.whole_rows(rows):
                 _add_row(rows, document, {name: line[i] for name, i in column.items()})
 

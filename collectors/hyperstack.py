@@ -22,7 +22,16 @@ from catalog.units import HOURS_PER_MONTH, read_price
 from collectors.cards import price_cards
 from collectors.contract import MINUTE_S, Expect
 from collectors.meters import add_free_egress
-from collectors.pages import Terms, add_sizes, gpu_memory_gb_in, memory_gib_in, option_in, terms_in, whole_number_in
+from collectors.pages import (
+    Terms,
+    add_sizes,
+    gpu_memory_gb_in,
+    memory_gib_in,
+    option_in,
+    per_gpu,
+    terms_in,
+    whole_number_in,
+)
 from collectors.price_page import PricePage
 from collectors.readers import Table, changed, read_table, text_of
 from collectors.rows import RowBuilder
@@ -72,7 +81,7 @@ def _add_table(rows: RowBuilder, document: Document, table: Table) -> None:
         changed(document, "th 'Pricing Per Hour'", f"headers are {', '.join(table.headers)}")
     vram, cpus, ram = table.column("VRAM"), table.column("CPU"), table.column("RAM", "GPU")
     for line in table.whole_rows(rows):
-        terms = terms_in(header) or terms_in(line[price])
+        terms = terms_in(per_gpu(document, header)) or terms_in(line[price])
         if terms is None and read_price(line[price]):
             rows.reject("unit_missing", "price", line[price], sample=line[0])
             continue

@@ -11,6 +11,7 @@ from catalog.accelerators import accelerator
 from catalog.names import resolve
 from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
 from catalog.units import read_price, unit_in
+from collectors.readers import changed
 from collectors.rows import GpuRead, RowBuilder
 from collectors.shapes import Shape, open_shape, shape_of, shapes
 
@@ -26,6 +27,7 @@ _UNAVAILABLE = re.compile(
     re.IGNORECASE,
 )
 _ABSENT = re.compile(r"[\s\-–—−_.*]*|n\s*/?\s*a\.?|none|null|tb[ad]|not applicable", re.IGNORECASE)
+_INSTANCE_WORDS = frozenset({"instance", "node", "server", "machine", "vm", "host", "system", "box"})
 _SIZE = re.compile(r"(\d[\d.,]*)\s*([KMGT]i?B)\b", re.IGNORECASE)
 _GIB_PER: dict[str, float] = {"k": 1 / 2**20, "m": 1 / 2**10, "g": 1.0, "t": 2.0**10}
 _GB_PER: dict[str, float] = {"k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
@@ -76,6 +78,10 @@ def add_cell(
     found = read_price(text) if state == "priced" else None
     if state == "unreadable":
         rows.reject("not_a_price", "price", text, sample=sku)
+        return None
+    measure = found.other_measure if found else None
+    if measure and not (measure in _INSTANCE_WORDS and terms.scope == "instance"):
+        rows.reject("unit_unknown", "price", text, sample=sku)
         return None
     odd = {"on_request": ["on_request"], "unavailable": ["not_obtainable"]}.get(state, [])
     if offer_fields.get("purchase_option") == "reserved" and not offer_fields.get("commitment_days"):
@@ -157,6 +163,16 @@ def terms_in(header: str, currency: str | None = None) -> Terms | None:
     unit = unit_in(header)
     scope: PriceScope = "gpu" if re.search(r"\b(?:per|/)?\s*gpu\b", header, re.IGNORECASE) else "instance"
     return Terms(unit, scope, currency) if unit else None
+
+
+def per_gpu(document: Document, header: str) -> str:
+    """The header of a column whose prices are documented per GPU.
+
+    Raises:
+        LayoutChanged: it names a node, an instance or the like instead.
+    """
+    found = re.search(rf"(?:/|\bper\b)\s*({'|'.join(sorted(_INSTANCE_WORDS))})\b", header, re.IGNORECASE)
+    return changed(document, "th", f"{header!r} is per {found.group(1)}, not per GPU") if found else header
 
 
 def option_in(header: str) -> PurchaseOption | None:

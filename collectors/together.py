@@ -21,7 +21,7 @@ from bs4 import BeautifulSoup, Tag
 from catalog.types import Document
 from catalog.units import unit_in
 from collectors.contract import Expect
-from collectors.pages import Terms, add_sizes, cell_state, commitment_days_in, option_in
+from collectors.pages import Terms, add_sizes, cell_state, commitment_days_in, option_in, per_gpu
 from collectors.price_page import PricePage
 from collectors.readers import changed, read_table, text_of
 from collectors.rows import RowBuilder
@@ -95,7 +95,7 @@ def _add_table(rows: RowBuilder, document: Document, table: Tag) -> None:
     columns = {i: column for i, header in enumerate(headers) if i and (column := _column(header))}
     if not columns or not headers[0].casefold().startswith("hardware"):
         changed(document, "thead th", f"headers are {', '.join(headers) or 'missing'}")
-    units = {i: unit_in(headers[i]) or unit_in(headers[0]) for i in columns}
+    units = {i: unit_in(per_gpu(document, headers[i])) or unit_in(per_gpu(document, headers[0])) for i in columns}
     if not any(units.values()) and any(column["purchase_option"] == "on_demand" for column in columns.values()):
         changed(document, "thead th", f"no unit of time in {', '.join(headers)}")
     for line in body:

@@ -171,3 +171,29 @@ def test_currencies_by_sign_code_and_word(text, currency):
 )
 def test_units_as_adverbs(text, unit):
     assert unit_in(text) == unit
+
+
+@pytest.mark.parametrize(
+    ("text", "measure"),
+    [
+        ("$3.90/GPU-hr", None),
+        ("$2 .0000/ 1 hour", None),
+        ("$3.90 per accelerator hour", None),
+        ("0,75 EUR/h ex. VAT", None),
+        ("$1.99/hr (8 GPUs per node)", None),
+        ("3,90 €/GPU/Std.", None),
+        ("$31.20/node-hr", "node"),
+        ("$31.20 per node per hour", "node"),
+        ("$24.00 per instance hour", "instance"),
+        ("$31.20/8 GPUs/hr", "8"),
+        ("$31.20 per 8xGPU hour", "8"),
+        ("$650/wk", "wk"),
+        ("$26,280 / year", "year"),
+        ("$0.39 per 10 min", "10"),
+        ("$0.10/GB/month", "gb"),
+    ],
+)
+def test_what_else_a_price_is_for(text, measure):
+    price = read_price(text)
+    assert price is not None
+    assert price.other_measure == measure

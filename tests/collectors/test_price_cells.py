@@ -57,6 +57,23 @@ def test_the_unit_in_the_cell_goes_before_the_header(text, hourly):
     assert offer(text)[0].quote.price_usd_hour == pytest.approx(hourly)
 
 
+@pytest.mark.parametrize(
+    "text", ["$31.20/node-hr", "$8 per 2 GPUs per hour", "$650/wk", "$9,000 / year", "$1 per 10 min"]
+)
+def test_a_measure_that_the_header_does_not_know_is_refused(text):
+    row, result = offer(text)
+    assert row is None
+    assert [r.reason for r in result.rejections] == ["unit_unknown"]
+
+
+def test_a_price_per_instance_stands_where_instances_are_priced():
+    rows = RowBuilder(Modal())
+    row = add_cell(rows, DOCUMENT, GpuRead(label="NVIDIA L4", count=2), "$31.20 per node per hour",
+                   Terms("hour", "instance"), sku="x", instance_type="x")  # fmt: skip
+    assert row is not None
+    assert row.quote.price_usd_hour == pytest.approx(31.2)
+
+
 def test_a_lower_bound_is_flagged_and_a_zero_rejected():
     assert offer("from $1.00")[0].quote.flags == ("from_price",)
     row, result = offer("$0.00")

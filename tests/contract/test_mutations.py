@@ -308,7 +308,7 @@ def faults_in(provider, damage):
             changed = [*documents]
             changed[position] = dataclasses.replace(document, body=body)
             try:
-                result = collector.parse(changed)
+                result = collector.read(changed)
             except GpuBazaarError:
                 continue
             rows = check_rows(result.rows).rows
@@ -321,3 +321,52 @@ def test_damage_never_becomes_a_wrong_price(damage, provider):
     rng = random.Random(provider)
     faults = list(faults_in(provider, lambda document: damage(document, rng)))
     assert not faults, f"{len(faults)} faults:\n" + "\n".join(faults[:12])
+
+
+PAGES = {p: [d for d in fixture_documents(p) if d.body.lstrip()[:1] == b"<"] for p in PROVIDERS}
+HOUR = r"(?i)\b(hours?|hr|hrs|hourly|h)\b(?![-_/\w])"
+LABELS = {
+    "a month": (HOUR, "month", lambda row: row.quote.price_unit == "hour"),
+    "a day": (HOUR, "day", lambda row: row.quote.price_unit == "hour"),
+    "a week": (HOUR, "week", lambda row: row.quote.price_unit == "hour"),
+    "euros": (r"\$(?![A-Za-z])|\bUSD\b", "EUR ", lambda row: row.quote.currency == "USD"),
+}
+
+
+@pytest.mark.parametrize("provider", [provider for provider, pages in PAGES.items() if pages])
+@pytest.mark.parametrize("label", LABELS)
+def test_another_label_is_never_read_as_the_old_unit(label, provider):
+    pattern, word, as_before = LABELS[label]
+    collector, pages = COLLECTORS[provider], PAGES[provider]
+    relabelled = [dataclasses.replace(page, body=re.sub(pattern, word, page.text()).encode()) for page in pages]
+    before = {r.offer.offer_id: r.quote.price for r in collector.parse(pages).rows if r.quote.price and as_before(r)}
+    try:
+        rows = collector.read(relabelled).rows
+    except GpuBazaarError:
+        return
+    kept = [r.offer.instance_type for r in rows if as_before(r) and r.quote.price == before.get(r.offer.offer_id, 0)]
+    assert kept == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "label", "per_node"),
+    [
+        ("crusoe", "/GPU-hr", "/node-hr"),
+        ("crusoe", "/GPU-hr", "/hr per node"),
+        ("crusoe", "/GPU-hr", ""),
+        ("hyperstack", "Pricing Per Hour", "Pricing Per Node Per Hour"),
+        ("together", "per gpu per hour", "per node per hour"),
+        ("e2e", "Hourly", "Hourly per node"),
+        ("fal", "List Price", "List Price / node"),
+    ],
+)
+def test_a_price_per_node_is_never_read_as_one_per_gpu(provider, label, per_node):
+    collector, [page] = COLLECTORS[provider], PAGES[provider]
+    assert label in page.text()
+    relabelled = dataclasses.replace(page, body=page.text().replace(label, per_node).encode())
+    before = {r.offer.offer_id for r in collector.parse([page]).rows if r.quote.price and r.quote.currency == "USD"}
+    try:
+        rows = collector.read([relabelled]).rows
+    except GpuBazaarError:
+        return
+    assert not {r.offer.offer_id for r in rows if r.quote.price} & before

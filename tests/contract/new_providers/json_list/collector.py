@@ -35,7 +35,7 @@ class AcmeList(Collector):
                 rows, document, offers, "offers", "id", "gpu", "gpu_count", "usd_per_hour", "region"
             ):
                 rows.offer(
-                    document, GpuRead(label=str(offer["gpu"]), count=whole_number(offer["gpu_count"])),
+                    document, GpuRead(label=str(offer["gpu"]), count=whole_number(offer["gpu_count"]) or 0),
                     sku=str(offer["id"]), instance_type=str(offer["id"]), price=offer["usd_per_hour"],
                     region=str(offer["region"]), country="DE",
                 )  # fmt: skip

@@ -27,7 +27,7 @@ class AcmeTable(PricePage):
         for table in tables_with(soup, "GPU", "Memory", "Price"):
             name, memory, price = (table.column(word) or 0 for word in ("GPU", "Memory", "Price"))
             terms = terms_in(table.headers[price]) or changed(document, "th 'Price per GPU-hour'")
-            for line in table.rows:
+            for line in table.whole_rows(rows):
                 gpu = GpuRead(label=line[name], count=1, memory_gb=gpu_memory_gb_in(line[memory]))
                 add_cell(
                     rows, document, gpu, line[price], Terms(terms.unit), sku=slug(line[name]), instance_type=line[name]
