@@ -128,7 +128,7 @@ def _case(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> Se
         )
     if spec.max_context and context > spec.max_context:
         said.append(f"context {context} is beyond the model's own {spec.max_context}: rotary scaling assumed")
-    weights = _weights(request, spec, said)
+    weights = _weights(request, spec, engine, said)
     case = ServingCase(
         weights=weights,
         kv_cache=_cache(request, spec, engine, weights, said),
@@ -179,12 +179,14 @@ def _say_options(request: Request, case: ServingCase, said: list[str]) -> None:
         said.append(f"{case.lora_adapters} LoRA adapter(s) of rank {case.lora_rank} held in 16 bit")
 
 
-def _weights(request: Request, spec: ModelSpec, said: list[str]) -> str:
+def _weights(request: Request, spec: ModelSpec, engine: str, said: list[str]) -> str:
     asked = (request.weights or "native").strip()
     folded = _WEIGHT_ALIASES.get(asked.casefold(), asked)
     if folded.casefold() in {"native", "auto"}:
         folded = spec.native_format
         said.append(f"weights {folded} (the checkpoint's own)")
+    if engine == "llama.cpp" and folded.casefold() == "mxfp4":
+        folded = "gguf:MXFP4"  # experts in MXFP4, the rest in Q8_0
     try:
         return weight_format(folded).name
     except UnknownFormat:

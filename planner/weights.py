@@ -22,6 +22,8 @@ _VOCAB_PAD = 64
 # MXFP4 kernels pad the hidden size to a multiple of 256, Marlin also a rank's expert width to one of 128
 # (vllm/model_executor/layers/quantization/mxfp4.py).
 _MXFP4_WIDTH_PAD = 128
+# Weights of one block of llama.cpp's k-quants.
+_SUPER_BLOCK = 256
 _MXFP4_HIDDEN_PAD = 256
 
 
@@ -33,7 +35,12 @@ _NVFP4_EXPERTS_ONLY = frozenset({"attention", "shared_experts"})
 
 @dataclass(frozen=True, slots=True)
 class WeightFormat:
-    """Bytes of one weight by class of tensor, and the arithmetic that the format allows."""
+    """Bytes of one weight by class of tensor, and the arithmetic that the format allows.
+
+    Rows that are no whole number of a k-quant's 256-weight blocks are stored in a wider type: `ragged_down` bytes more
+    for each weight of a feed-forward output matrix, `ragged` for any other (convert_incompatible_tensor,
+    https://github.com/ggml-org/llama.cpp/blob/master/src/llama-quant.cpp).
+    """
 
     name: str
     body: float
@@ -41,6 +48,8 @@ class WeightFormat:
     output: float
     activation: str
     group: int = 0
+    ragged_down: float = 0.0
+    ragged: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,8 @@ def weight_format(name: str) -> WeightFormat:
         for row in data_rows("gguf_types.csv"):
             if row["type"] == kind:
                 body, embedding, output = (float(row[f"{part}_bits"]) / 8 for part in ("body", "embedding", "output"))
-                return WeightFormat(f"gguf:{kind}", body, embedding, output, "bf16")
+                down, other = float(row["ragged_down_bits"]) / 8, float(row["ragged_bits"]) / 8
+                return WeightFormat(f"gguf:{kind}", body, embedding, output, "bf16", 0, down, other)
     for row in data_rows("weight_formats.csv"):
         if row["format"] == folded.casefold():
             size = float(row["bytes_per_weight"])
@@ -160,9 +170,15 @@ def _part_bytes_cached(spec: ModelSpec, form: WeightFormat, marlin: bool) -> tup
     shared = _HALF if "shared_experts" in kept else 1.0 if "attention_fp8" in kept else body
     edge = _edge_share(spec) if "edge_layers" in kept else 0.0
     mlp = _HALF if "dense_mlp" in kept else body + edge * (_HALF - body)
+    wide = form.ragged if spec.hidden % _SUPER_BLOCK else 0.0
+    if form.name == "gguf:MXFP4":
+        attention = mixers = shared = mlp = form.output
+    attention, mixers = attention + wide, mixers + wide
+    mlp += _ragged(spec, form, spec.intermediate)
+    shared += _ragged(spec, form, spec.moe_intermediate)
     return (
-        ("embedding", budget.embedding * _embedding_bytes(spec, form)),
-        ("lm_head", budget.lm_head * form.output),
+        ("embedding", budget.embedding * (_embedding_bytes(spec, form) + wide)),
+        ("lm_head", budget.lm_head * (form.output + wide)),
         ("attention", budget.attention * attention),
         ("kv_projection", budget.kv_projection * attention),
         (
@@ -171,10 +187,23 @@ def _part_bytes_cached(spec: ModelSpec, form: WeightFormat, marlin: bool) -> tup
         ),
         ("state_mixers", budget.state_mixers * mixers),
         ("dense_mlp", budget.dense_mlp * mlp),
-        ("experts", budget.experts * (body + edge * (_HALF - body)) * _expert_padding(spec, form, marlin)),
+        (
+            "experts",
+            budget.experts
+            * (body + edge * (_HALF - body) + _ragged(spec, form, spec.moe_intermediate))
+            * _expert_padding(spec, form, marlin),
+        ),
         ("shared_experts", budget.shared_experts * shared),
         ("tower", budget.tower * max(_HALF, body)),
     )
+
+
+def _ragged(spec: ModelSpec, form: WeightFormat, width: int) -> float:
+    """Bytes that a feed-forward weight of this width takes more on average, its matrices taken together."""
+    matrices = 3 if spec.gated_mlp else 2
+    down = form.ragged_down if width % _SUPER_BLOCK else 0.0
+    others = form.ragged if spec.hidden % _SUPER_BLOCK else 0.0
+    return (down + (matrices - 1) * others) / matrices
 
 
 def _embedding_bytes(spec: ModelSpec, form: WeightFormat) -> float:

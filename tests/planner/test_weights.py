@@ -2,9 +2,11 @@
 
 import pytest
 
+from planner.estimate import estimate_line
 from planner.model_config import spec_from_config
-from planner.models import known_models
+from planner.models import known_models, model_spec
 from planner.parallel import Layout
+from planner.request import parse_request
 from planner.weights import GIB, UnknownFormat, known_formats, plan_weights, weight_format
 
 LLAMA_8B = known_models()["meta-llama/Llama-3.1-8B-Instruct"]
@@ -101,3 +103,27 @@ def test_llama_cpp_leaves_the_embedding_in_host_memory():
     all_on_card = gib(LLAMA_8B, "fp16")
     offloaded = gib(LLAMA_8B, "fp16", host_embedding=True)
     assert all_on_card - offloaded == pytest.approx(LLAMA_8B.budget.embedding * 2 / GIB)
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "gib"),
+    [
+        # published files; rows of 29,568, 1,408, 896 and 576 are no whole number of 256-weight blocks
+        ({"model": "Qwen/Qwen2.5-72B-Instruct"}, "gguf:Q4_K_M", 44.2),
+        ({"model": "zai-org/GLM-4.5-Air"}, "gguf:Q4_K_M", 67.9),
+        ({"model": {"model_type": "qwen2", "num_hidden_layers": 24, "hidden_size": 896, "num_attention_heads": 14,
+                    "num_key_value_heads": 2, "intermediate_size": 4864, "vocab_size": 151936,
+                    "tie_word_embeddings": True}}, "gguf:Q6_K", 0.471),
+        # whole rows: nothing is widened
+        ({"model": "Qwen/Qwen3-8B"}, "gguf:Q4_K_M", 4.68),
+        ({"model": "meta-llama/Llama-3.2-3B-Instruct"}, "gguf:Q4_K_M", 1.88),
+        # experts in MXFP4, the rest in Q8_0, nothing padded
+        ({"model": "openai/gpt-oss-120b"}, "mxfp4", 59.0),
+    ],
+)  # fmt: skip
+def test_sizes_of_published_gguf_files(model, form, gib):
+    got = estimate_line({"workload": "serve", "gpu": "mi355x-288gb", "engine": "llama.cpp", "weights": form, **model})
+    spec = model_spec(parse_request({"workload": "serve", **model}))
+    rule = weight_format(form if form.startswith("gguf") else "gguf:MXFP4")
+    on_host = 0 if spec.tie_embeddings else spec.budget.embedding * rule.embedding / GIB
+    assert got["weights_gib_per_gpu"] + on_host == pytest.approx(gib, rel=0.05)
