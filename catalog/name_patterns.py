@@ -28,7 +28,7 @@ _RIGHT = (
     r"|x\d{1,4}(?:x\d+)*)(?![a-z]))"
 )
 _BLOCKING_WORD = re.compile(
-    rf"{_SEPARATOR}*(?:ti|super|ada|sff|d|s|m|laptop|mobile|notebook|max[\s_-]?q|mq)(?![a-z0-9])"
+    rf"{_SEPARATOR}*(?:ti|super|ultra|cpx|ada|sff|d|s|m|laptop|mobile|notebook|max[\s_-]?q|mq)(?![a-z0-9])"
 )
 _NEXT_GENERATION = re.compile(r"[\s_-]?[2-9](?![a-z0-9])(?!\s*(?:gpus?|chips?)\b)")
 _SKIPPED_BEFORE_EDITION = re.compile(rf"(?:{_SEPARATOR}|blackwell|generation|edition|pcie|\d+\s?gb)*")
@@ -119,8 +119,12 @@ def _is_another_product(name: str, rest: str, gpus: tuple[str, ...]) -> bool:
 
 
 def _names_own_architecture(word: str, gpus: tuple[str, ...]) -> bool:
-    """The word Ada makes an RTX 6000 another card, but behind an L4 or a 4090 it only says what they are."""
-    return word.endswith("ada") and all(accelerators()[gpu].architecture.startswith("Ada") for gpu in gpus)
+    """The word Ada makes an RTX 6000 another card, but behind an L4 or a 4090 it only says what they are.
+
+    Ultra makes Rubin another, and says what a B300 is.
+    """
+    own = "Ada" if word.endswith("ada") else "Ultra" if word.endswith("ultra") else None
+    return own is not None and all(own in accelerators()[gpu].architecture for gpu in gpus)
 
 
 def edition(rest: str, gpus: tuple[str, ...]) -> str | None:

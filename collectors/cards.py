@@ -49,6 +49,13 @@ class Card:
         found = self.node.find_previous(_HEADINGS)
         return text_of(found) if isinstance(found, Tag) else ""
 
+    @property
+    def columns(self) -> str:
+        """The words over the table that the card is a row of; '' outside of tables."""
+        table = self.node if self.node.name == "table" else self.node.find_parent("table")
+        head = table.find("tr") if isinstance(table, Tag) else None
+        return text_of(head) if isinstance(head, Tag) and head.find("th") else ""
+
     def price_per(self, unit: str) -> str | None:
         """The first of its prices that states the unit."""
         return next((p for p in self.prices if (read := read_price(p)) and read.unit == unit), None)
@@ -72,13 +79,15 @@ def price_cards(root: Tag) -> list[Card]:
 
 
 def gpu_cards(document: Document, root: Tag, under: str = "") -> list[Card]:
-    """The cards that name an accelerator, or stand under a heading that matches `under`.
+    """The cards that name an accelerator, or stand under a heading or column names that match `under`.
 
     Raises:
         LayoutChanged: there is none.
     """
     found = [
-        card for card in price_cards(root) if card.is_gpu or (under and re.search(under, card.heading, re.IGNORECASE))
+        card
+        for card in price_cards(root)
+        if card.is_gpu or (under and re.search(under, f"{card.heading} {card.columns}", re.IGNORECASE))
     ]
     if not found:
         changed(document, "card with a GPU and a price", f"none in {document.url}")

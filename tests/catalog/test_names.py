@@ -51,6 +51,7 @@ H200 SXM (141GB) | h200-sxm-141gb |
 H200 NVL (141GB) NVLink | h200-nvl-141gb |
 NVIDIA GH200 480GB | gh200-96gb |
 GH200 144G HBM3e | gh200-144gb |
+B300 Ultra | b300-sxm-288gb |
 1x B300 SXM6 262GB | b300-sxm-288gb | 1
 8x B300 SXM6 268GB | b300-sxm-288gb | 8
 NVIDIA B300, liquid-cooled (8x) | b300-sxm-288gb | 8
@@ -141,6 +142,8 @@ RTX A1000 Laptop GPU
 NVIDIA GeForce RTX 4090 Laptop GPU
 RTX 3080 Mobile
 RTX 2080 Max-Q
+Rubin Ultra
+Rubin CPX
 Quadro RTX 5000 with Max-Q Design
 RTX 5090 D
 RTX 3060 Ti

@@ -75,6 +75,10 @@ def test_a_new_gpu_under_the_heading_is_kept_as_unmapped(parse):
     assert result.unmapped == ("Nvidia X900",)
 
 
+def test_a_new_gpu_in_a_table_of_gpus_is_kept_as_unmapped(parse):
+    assert parse("baseten", (">A10G<", ">Zorblax Z900<")).unmapped == ("Zorblax Z900",)
+
+
 def test_beam_lists_one_chip_on_two_terms(parse):
     result = parse("beam")
     assert row(result, "H100 PCIE x1").quote.price == Decimal("0.000986")
