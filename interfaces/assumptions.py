@@ -49,6 +49,7 @@ SENTENCES: tuple[str, ...] = (
     "{size} = {count}: {gpus} GPUs over {others}",
     "layers split over {gpus} GPUs (pp = {pp}), as {engine} does",
     # training
+    "framework {framework}: {name} is not known here",
     "fabric {gb_s} GB/s a node one way: the network is not stated",
     "{tokens} tokens of training (none stated)",
     "weights in 16 bit x {factor} and the kept checkpoints are stored for the job's duration",

@@ -123,7 +123,9 @@ def resolve_job(request: Request, model: ModelSpec, accelerator: Accelerator) ->
     # Splitting a model over GPUs by hand is what Megatron-class software does; plain modules cannot.
     unnamed = "megatron" if max(tp, pp, cp, ep) > 1 else None
     framework, known = framework_class(request.framework or unnamed)
-    if request.framework is None or not known:
+    if not known:
+        notes.append(("framework", f"{framework.name}: {request.framework} is not known here"))
+    elif request.framework is None:
         notes.append(("framework", framework.name))
     _check_layout(gpus, tp, pp, cp)
     _check_split(model, tp, pp, ep)

@@ -255,3 +255,9 @@ def test_fp32_activations_take_twice_the_room() -> None:
     half, full = (training_memory(job_of(**keys, precision=p)) for p in ("bf16", "fp32"))
     assert full.saved_activations == pytest.approx(2 * half.saved_activations)
     assert full.peak > half.peak
+
+
+def test_an_unknown_framework_is_named() -> None:
+    notes = dict(job_of(framework="unslot").assumptions)
+    assert notes["framework"] == "plain: unslot is not known here"
+    assert "framework" not in dict(job_of(framework="unsloth").assumptions)
