@@ -18,7 +18,7 @@ SCHEMA_VERSION = "2"
 _CLEARED = (
     "current", "price_log", "price_terms", "price_bases", "history_months", "coverage", "offer_coverage",
     "price_daily", "runs", "seen", "held_offers", "held_surcharges", "guard_trips", "guard_marks", "rejections",
-    "surcharges", "exchange_rates", "fetch_state", "provider_state", "scheduler_events",
+    "unmapped_names", "surcharges", "exchange_rates", "fetch_state", "provider_state", "scheduler_events",
 )  # fmt: skip
 _log = logging.getLogger("gpubazaar.store")
 

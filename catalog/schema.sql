@@ -109,6 +109,9 @@ CREATE TABLE IF NOT EXISTS rejections (
     run_id VARCHAR, provider VARCHAR, reason VARCHAR, field VARCHAR, value VARCHAR, sample VARCHAR
 );
 
+-- Names of GPUs and sizes outside the fact tables, of each provider's last run, with an offer or without.
+CREATE TABLE IF NOT EXISTS unmapped_names (run_id VARCHAR, provider VARCHAR, gpu_label VARCHAR);
+
 CREATE TABLE IF NOT EXISTS surcharges (
     source VARCHAR, provider VARCHAR, region VARCHAR, kind VARCHAR, price DECIMAL(24, 12), currency VARCHAR,
     unit VARCHAR, included_quantity DECIMAL(24, 6),

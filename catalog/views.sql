@@ -67,9 +67,19 @@ CREATE OR REPLACE VIEW v_rejections AS
 SELECT run_id, provider, reason, field, value, sample FROM rejections;
 
 CREATE OR REPLACE VIEW v_unmapped AS
-SELECT provider, gpu_label, count(*) AS offer_count, min(price_usd_gpu_hour) AS min_price_usd_gpu_hour,
-       min(instance_type) AS sample_instance_type, max(observed_at) AS observed_at
-FROM v_offers WHERE gpu IS NULL GROUP BY ALL;
+WITH offered AS (
+    SELECT provider, via, gpu_label, count(*) AS offer_count, min(price_usd_gpu_hour) AS min_price_usd_gpu_hour,
+           min(instance_type) AS sample_instance_type, max(observed_at) AS observed_at
+    FROM v_offers WHERE gpu IS NULL GROUP BY ALL
+)
+SELECT provider, gpu_label, sum(offer_count)::BIGINT AS offer_count,
+       min(min_price_usd_gpu_hour) AS min_price_usd_gpu_hour, min(sample_instance_type) AS sample_instance_type,
+       max(observed_at) AS observed_at
+FROM offered GROUP BY ALL
+UNION ALL
+SELECT u.provider, u.gpu_label, 0, NULL, NULL, s.last_success_at
+FROM unmapped_names u LEFT JOIN provider_state s USING (provider)
+WHERE NOT EXISTS (SELECT 1 FROM offered o WHERE o.gpu_label = u.gpu_label AND u.provider IN (o.provider, o.via));
 
 CREATE OR REPLACE VIEW v_runs AS SELECT * FROM runs;
 

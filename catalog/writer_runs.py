@@ -50,6 +50,7 @@ class Refreshed:
     rows: Sequence[OfferRow] = ()
     surcharges: Sequence[Surcharge] = ()
     rejections: Sequence[Rejection] = ()
+    unmapped: Sequence[str] = ()
     rates: Sequence[ExchangeRate] = ()
     trips: Sequence[Trip] = ()
     document_hash: str = ""
@@ -84,6 +85,8 @@ def record(connection: Connection, refreshed: Refreshed, held_surcharges: str = 
             connection, "rejections",
             [(run.run_id, r.provider, r.reason, r.field, r.value, r.sample) for r in refreshed.rejections],
         )  # fmt: skip
+        connection.execute("DELETE FROM live.unmapped_names WHERE provider = ?", [run.provider])
+        insert(connection, "unmapped_names", [(run.run_id, run.provider, name) for name in refreshed.unmapped])
     if run.outcome == "held":
         insert(connection, "guard_trips",
                [(run.run_id, run.provider, t.rule, t.before, t.after, t.limit) for t in refreshed.trips])  # fmt: skip

@@ -165,7 +165,8 @@ def _prices(rows: RowBuilder, document: Document, page: Any) -> Iterator[_Price]
         size = str(item.get("armSkuName") or "")
         if not has_gpu(size):
             continue
-        missing = [key for key in _REQUIRED if key not in item]
+        # Without a product's name it is not known whether Windows is in the price; a null price is an unpriced size.
+        missing = [key for key in _REQUIRED if key not in item or (key == "productName" and not item[key])]
         names = f"{item.get('skuName') or ''} {item.get('meterName') or ''}"
         if missing or not names.strip():
             rows.reject("field_missing", missing[0] if missing else "meterName", "", sample=size)

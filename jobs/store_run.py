@@ -158,6 +158,7 @@ def _finish(
             rows=stamped,
             surcharges=parsed.surcharges if parsed else (),
             rejections=rejections,
+            unmapped=parsed.unmapped if parsed else (),
             rates=parsed.rates if parsed else (),
             trips=trips,
             document_hash=collected.document_hash if collected else "",

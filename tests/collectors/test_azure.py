@@ -41,6 +41,13 @@ def priced(result):
     return {(r.offer.purchase_option, r.offer.commitment_days): r.quote.price for r in result.rows}
 
 
+@pytest.mark.parametrize("product", [None, ""])
+def test_a_row_of_an_unnamed_product_may_be_windows_and_is_rejected(product):
+    result = parse(item(price=4.777, productName=product), item("Standard_ND96isr_H100_v5", price=98.32))
+    assert {r.quote.price for r in result.rows} == {Decimal("98.32")}
+    assert [(r.reason, r.field) for r in result.rejections] == [("field_missing", "productName")]
+
+
 def test_asks_for_every_accelerated_family():
     requests = list(COLLECTOR.requests({}))
     assert [r.name for r in requests] == [*(f"{f.lower()}-0" for f in FAMILIES), "extras-0"]

@@ -131,6 +131,18 @@ def test_collector_parse_reports_an_unreadable_document_on_stdout(run_cli, tmp_p
     assert "Traceback" not in done.stderr
 
 
+def test_status_names_unmapped_hardware_with_and_without_an_offer(run_cli, recorded_home):
+    counted = json.loads(run_cli("status", "--format", "json", home=recorded_home).stdout)
+    named = {(u["provider"], u["gpu_label"]): u["offer_count"] for u in counted["unmapped"]}
+    assert named["aws", "p9.48xlarge"] == 0  # a size that no table holds: no offer can be made of it
+    assert named["akash", "rtx3060ti"] == 1
+    of_own = [row for row in counted["rows"] if row["unmapped_count"]]
+    assert {row["provider"]: row["unmapped_count"] for row in of_own} == {
+        provider: sum(p == provider for p, _ in named) for provider in {p for p, _ in named}
+    }
+    assert "p9.48xlarge (aws)" in run_cli("status", "aws", home=recorded_home).stderr
+
+
 def test_hindi_headers_and_rupees(run_cli, recorded_home):
     done = run_cli("offers", "--provider", "scaleway", "--lang", "hi", "--currency", "inr", home=recorded_home)
     assert "प्रदाता" in done.stdout
