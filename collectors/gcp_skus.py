@@ -162,6 +162,6 @@ def _hourly(money: Mapping[str, Any], unit: str) -> Decimal | None:
 
 
 def _amount(money: Mapping[str, Any]) -> Decimal | None:
-    """A sum of money. Both its parts must be stated, zeros too: without its nanos 3.11 would read as 3."""
+    """A price. Both its parts must be stated, zeros too: without its nanos 3.11 would read as 3."""
     units, nanos = decimal_of(money.get("units")), decimal_of(money.get("nanos"))
-    return None if units is None or nanos is None else units + nanos / Decimal(10**9)
+    return None if units is None or nanos is None or min(units, nanos) < 0 else units + nanos / Decimal(10**9)

@@ -158,9 +158,11 @@ def _shape(rows: RowBuilder, document: Document, item: Any) -> _Shape | None:
     name = re.sub(r"\s*\(.*\)\s*$", "", need(document, item, "name", kind=str)).strip()
     if _SHAPE_NAME.match(name) is None:
         return None
-    if not isinstance(item.get("products"), list):
-        rows.reject("field_missing", "products", item.get("products"), sample=name)
-        return None
+    # Without its status or its mark a shape may be retired or hidden.
+    for field, kind in (("products", list), ("status", str), ("hidden", bool)):
+        if not isinstance(item.get(field), kind):
+            rows.reject("field_missing", field, item.get(field), sample=name)
+            return None
     priced = [
         product
         for product in item["products"]

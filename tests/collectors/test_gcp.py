@@ -165,9 +165,10 @@ def test_units_zeros_and_contradictions_give_no_price():
 
 
 @pytest.mark.parametrize("part", ["units", "nanos"])
-def test_half_of_the_money_is_no_price(part):
+@pytest.mark.parametrize("amount", [None, "", "x", -1])
+def test_half_of_the_money_or_a_negative_part_is_no_price(part, amount):
     odd = gpu("Nvidia Tesla A100 GPU running in Iowa", "3.11")
-    del odd["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"][part]
+    odd["pricingInfo"][0]["pricingExpression"]["tieredRates"][0]["unitPrice"][part] = amount
     result = parse(*A2, odd, gpu("Nvidia L4 GPU running in Iowa", "0.56"))
     assert not result.rows
     assert "component_price" in {r.reason for r in result.rejections}

@@ -174,6 +174,20 @@ def test_one_shape_without_its_parts_is_rejected_alone(change):
     assert by_shape(result).keys() == by_shape(Oci().parse(documents())).keys() - {"VM.GPU3.1"}
 
 
+@pytest.mark.parametrize("field", ["status", "hidden"])
+@pytest.mark.parametrize("lost", [None, "missing"])
+def test_a_shape_that_may_be_retired_or_hidden_is_not_offered(field, lost):
+    def change(body):
+        if lost is None:
+            shape(body, "VM.GPU3.1")[field] = None
+        else:
+            del shape(body, "VM.GPU3.1")[field]
+
+    result = Oci().parse(documents(shapes=change))
+    assert ("field_missing", field, "VM.GPU3.1") in {(r.reason, r.field, r.sample) for r in result.rejections}
+    assert "VM.GPU3.1" not in by_shape(result)
+
+
 def test_other_currency_is_never_taken_as_dollars():
     def euros(body):
         for entry in body["items"]:
