@@ -29,6 +29,9 @@ _COUNT_TIMES_MEMORY = re.compile(
     r"(?<![a-z0-9.])(\d{1,4})\s?[x*]\s?"
     rf"(?=\d{{1,3}}(?:\.\d+)?\s?(?:gib|gb|g)(?![a-z0-9])(?!{_NOT_OF_THE_GPU}))"
 )
+# "A100-80", "V100 SXM2 32": a last number too large for a count, that is memory if the name comes with so much.
+_BARE_MEMORY = re.compile(rf"{_NAME}(?:[\s_\-]*(?:sxm\d?|pci-?e|nvl|oam))?[\s_\-]+(\d{{2,3}})$")
+_LEAST_BARE_MEMORY_GB = 24
 _MEMORY_TYPE = re.compile(r"(?<![a-z0-9])(hbm[234]e?|gddr\d[x]?)(?![a-z0-9])")
 # The bus of the host, not the form factor of the card: SXM modules sit behind PCIe 5.0 x16 too.
 _PCIE_LANES = re.compile(r"(?:pci-?e[\s_-]*)?(?:pci-?e|gen)[\s_-]*\d(?:\.\d)?[\s_-]*x\d+|pci-?e[\s_-]*x16")
@@ -73,6 +76,7 @@ class Label:
 
     count: int | None
     memory_gb: tuple[float, ...]
+    bare_memory_gb: float | None
     memory_type: str | None
     form_factors: tuple[str, ...]
     mig_slices: int | None
@@ -105,6 +109,7 @@ def read_label(folded: str, start: int, end: int, glued_count: int | None) -> La
     multiplied = _COUNT_TIMES_MEMORY.search(text)
     text = _COUNT_TIMES_MEMORY.sub(" ", text)
     text, memory_gb = _take_memory(text)
+    bare = None if memory_gb else _BARE_MEMORY.search(text)
     memory_type = _MEMORY_TYPE.search(text)
     text = _PCIE_LANES.sub(" ", text)
     form_factors = form_factors_in(text)
@@ -114,6 +119,7 @@ def read_label(folded: str, start: int, end: int, glued_count: int | None) -> La
         or (int(multiplied[1]) if multiplied else None)
         or (_count(text) if fraction is None else None),
         memory_gb=memory_gb,
+        bare_memory_gb=float(bare[1]) if bare and int(bare[1]) >= _LEAST_BARE_MEMORY_GB else None,
         memory_type=memory_type[1] if memory_type else None,
         form_factors=form_factors,
         mig_slices=mig_slices,

@@ -129,6 +129,8 @@ def _narrow(
     figures = () if label.names_slice_memory else label.memory_gb
     tolerance = _SAME_FIGURE if label.is_slice else _MEMORY_TOLERANCE
     gpus = _by_memory(gpus, figures or ((memory_gb,) if memory_gb else ()), label.count, tolerance)
+    if not figures and not memory_gb and label.bare_memory_gb:
+        gpus = _by_memory(gpus, (label.bare_memory_gb,), None, 0.0)
     gpus = tuple(gpu for gpu in gpus if gpu in exact_form) or gpus
     gpus = _by_memory_type(gpus, label.memory_type)
     if not any(_says_uncommon(gpu, label, memory_gb) for gpu in gpus):

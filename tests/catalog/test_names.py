@@ -348,3 +348,23 @@ def test_a_misspelt_filter_is_answered_with_guesses():
 )
 def test_an_architecture_behind_its_own_card_changes_nothing(text, gpu):
     assert resolve(text).gpu == gpu
+
+
+@pytest.mark.parametrize(
+    ("label", "gpu", "memory_gb", "count"),
+    [
+        ("A100-80", "a100", 80, None),
+        ("A100 SXM4 80", "a100-sxm-80gb", 80, None),
+        ("8x A100 SXM 80", "a100-sxm-80gb", 80, 8),
+        ("gpu-a100-sxm-40", "a100-sxm-40gb", 40, None),
+        ("V100-32", "v100", 32, None),
+        ("H100 NVL 94", "h100-nvl-94gb", 94, None),
+        ("A100 64", "a100", 40, None),  # no product of that name has so much
+        ("V100 16", "v100", 16, None),  # sixteen may be a count
+        ("A100 x 80", "a100", 40, 80),
+        ("A100 40GB 80", "a100", 40, None),
+    ],
+)
+def test_a_last_bare_number_is_memory_where_the_name_comes_with_it(label, gpu, memory_gb, count):
+    found = resolve(label)
+    assert (found.gpu, found.gpu_memory_gb, found.gpu_count) == (gpu, memory_gb, count)
