@@ -39,6 +39,7 @@ SENTENCES: tuple[str, ...] = (
     "{gpu} is one of {candidates}: planned on the least of each figure",
     "{slice} is {share} of a GPU with {memory} GB of its own",
     "usable memory of {gpu} is estimated from its label",
+    "speed on {gpu} follows from its published figures: none was measured",
     "ARM host: the engine must be an aarch64 build",
     "{machines} machines joined by 400 Gb/s a GPU of InfiniBand or RoCE (assumed)",
     "{gpus} GPUs stand in {machines} machines of {domain}",

@@ -24,6 +24,7 @@ _MACHINE_DOMAIN = 8
 _RACK_DOMAIN = 72
 _RACK_SCALE = ("gb200", "gb300", "rubin")
 _MEASURED_FAMILIES = frozenset({"a100", "h100", "h200", "h20", "b200", "b300", "gb200", "gb300"})
+_MEASURED_VENDORS = frozenset({"NVIDIA", "AMD"})
 _WEIGHT_ALIASES = {
     "bfloat16": "bf16",
     "float16": "fp16",
@@ -243,6 +244,8 @@ def _say_hardware(
     said += slice_said(request.gpu)
     if gpu.memory_gib_usable_estimated:
         said.append(f"usable memory of {gpu.gpu} is estimated from its label")
+    if gpu.vendor not in _MEASURED_VENDORS:
+        said.append(f"speed on {gpu.gpu} follows from its published figures: none was measured")
     if "Grace" in gpu.architecture or gpu.gpu.startswith("gb10"):
         said.append("ARM host: the engine must be an aarch64 build")
     if layout.nodes > 1:
