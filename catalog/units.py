@@ -66,6 +66,7 @@ _MEASURES: Final = re.compile(
     r"\d\s*(?:[A-Z]{3}|[$€£₹])?\s*((?:(?:/|\bper\b|\bpro\b)\s*[\w.]+(?:\s*[-·*]\s*[a-z]+)*\s*)+)", re.IGNORECASE
 )
 _GPU_WORDS: Final = frozenset({"gpu", "gpus", "card", "accelerator", "chip"})
+_GPU_NAME: Final = re.compile(r"[a-z]{1,3}\d{2,4}[a-z]*")  # "$2.49 per H100 hour"
 _GPU_SCOPE: Final = re.compile(
     r"(?:/|per)\s*(?:gpu|card|accelerator|chip)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE
 )
@@ -191,9 +192,9 @@ def other_measure_in(text: str) -> str | None:
     found = _MEASURES.search(text)
     if found is None:
         return None
-    words = re.findall(r"\d[\d.,]*|[^\W\d_]+", found.group(1).casefold())
+    words = re.findall(rf"{_GPU_NAME.pattern}|\d[\d.,]*|[^\W\d_]+", found.group(1).casefold())
     known = _GPU_WORDS | _UNIT_WORDS.keys() | {"per", "pro", "1"}
-    return next((word for word in words if word not in known), None)
+    return next((word for word in words if word not in known and not _GPU_NAME.fullmatch(word)), None)
 
 
 def currency_in(text: str) -> str | None:

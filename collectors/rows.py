@@ -47,7 +47,7 @@ _NO_PRODUCT = frozenset({
     "vms", "vram", "with", "x",
 })  # fmt: skip
 _AMOUNTS = ("vcpu_count", "memory_gib", "local_storage_gb")
-_AMOUNT = re.compile(r"x?\d[\d.,]*(?:x|[kmgt]i?b)?")
+_AMOUNT = re.compile(r"x?\d{1,2}x?|\d[\d.,]*[kmgt]i?b|\d+[.,]\d+")  # a bare "6090" may be a name
 # ISO 4217, or the name of a token that a marketplace is paid in.
 _CURRENCY = re.compile(r"[A-Z][A-Z0-9-]{2,15}")
 

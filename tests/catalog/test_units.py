@@ -179,6 +179,8 @@ def test_units_as_adverbs(text, unit):
         ("$3.90/GPU-hr", None),
         ("$2 .0000/ 1 hour", None),
         ("$3.90 per accelerator hour", None),
+        ("$2.49 per H100 hour", None),
+        ("$2.49/MI300X-hr", None),
         ("0,75 EUR/h ex. VAT", None),
         ("$1.99/hr (8 GPUs per node)", None),
         ("3,90 €/GPU/Std.", None),

@@ -101,9 +101,9 @@ def test_words_that_name_no_product_are_no_new_gpu(label):
 
 def test_a_name_outside_the_table_is_new_hardware():
     rows = RowBuilder(Modal())
-    for label in ("NVIDIA Feynman", "Zeus 2 memory+", "R300"):
+    for label in ("NVIDIA Feynman", "Zeus 2 memory+", "R300", "6090"):
         assert rows.offer(DOCUMENT, GpuRead(label=label), sku=label, instance_type=label, price="1") is not None
-    assert rows.finish().unmapped == ("NVIDIA Feynman", "Zeus 2 memory+", "R300")
+    assert rows.finish().unmapped == ("NVIDIA Feynman", "Zeus 2 memory+", "R300", "6090")
 
 
 def test_what_has_no_name_is_not_sold():
