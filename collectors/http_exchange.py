@@ -200,7 +200,8 @@ class Exchange:
         limits = self._rules.limits
         # A server may ignore a byte range and send the whole file: no more is read of it than was asked for.
         asked = range_bytes(hop.headers.get("range", ""))
-        return min(asked or limits.max_raw_bytes, limits.max_sieved_bytes if hop.keep else limits.max_raw_bytes)
+        allowed = limits.max_sieved_bytes if hop.keep else limits.max_raw_bytes
+        return min(asked, allowed) if asked else allowed
 
     def _watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The same chunks; ends with an error at the deadline or when the caller gave up, however slowly they drip."""

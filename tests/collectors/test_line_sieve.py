@@ -58,3 +58,14 @@ def test_the_fetcher_keeps_lines_beyond_its_usual_cap(local_server, local_fetche
     assert local_fetcher(max_decoded_bytes=1 << 16).fetch(request).body == KEPT + b"\n"
     with pytest.raises(CapExceeded):
         local_fetcher(max_decoded_bytes=1 << 16).fetch(Request("https://prices.example/big.csv"))
+
+
+def test_a_sieved_file_has_a_cap_of_its_own_on_what_arrives(local_server, local_fetcher):
+    filler = b'"x","OnDemand","m5.large","Linux","0.096"\n' * 20_000
+    local_server.text("/big.csv", TEXT + b"\n" + filler)
+    request = Request("https://prices.example/big.csv", keep=KEEP)
+    assert local_fetcher(max_raw_bytes=1 << 16).fetch(request).body == KEPT + b"\n"
+    with pytest.raises(CapExceeded, match="sends more than"):
+        local_fetcher(max_raw_bytes=1 << 16).fetch(Request("https://prices.example/big.csv"))
+    with pytest.raises(CapExceeded, match="sends more than"):
+        local_fetcher(max_raw_bytes=1 << 30, max_sieved_bytes=1 << 16).fetch(request)
