@@ -33,14 +33,14 @@ class ShapeChange:
         return bool(self.appeared or self.vanished)
 
 
-def shape_of(documents: Iterable[Document]) -> frozenset[str]:
-    """The union of the shapes of several documents."""
+def shape_of(documents: Iterable[Document], *, headings: bool = True) -> frozenset[str]:
+    """The union of the shapes of several documents, of pages with or without the texts of their headings."""
     found: set[str] = set()
     for document in documents:
         try:
             _walk(json.loads(document.body), "$", found, 0)
         except (ValueError, RecursionError):
-            _page(document, found)
+            _page(document, found, headings)
     return frozenset(found)
 
 
@@ -70,10 +70,14 @@ def _alike(table: dict[str, Any]) -> bool:
     return bool(shared) and len(shared) >= 0.5 * max(len(k) for k in kinds)
 
 
-def _page(document: Document, found: set[str]) -> None:
+def _page(document: Document, found: set[str], headings: bool) -> None:
+    if document.body.lstrip().startswith(b"<?xml"):
+        found.update(f"element: {node.name}" for node in BeautifulSoup(document.body, "xml").find_all(True))
+        return
     soup = BeautifulSoup(document.body, "lxml")
     for node in soup.find_all("table"):
         found.update(f"table column: {header}" for header in read_table(node).headers if header)
     for node in soup.find_all(True):
         found.update(f"attribute: {name}" for name in node.attrs if name.startswith("data-"))
-    found.update(f"heading: {node.get_text(' ', strip=True)}" for node in soup.find_all(["h1", "h2"]))
+    if headings:
+        found.update(f"heading: {node.get_text(' ', strip=True)}" for node in soup.find_all(["h1", "h2"]))

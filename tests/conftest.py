@@ -10,11 +10,12 @@ import threading
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
@@ -202,6 +203,43 @@ def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:
             """Nothing on stderr."""
 
     return Handler
+
+
+class MirrorServer(LocalServer):
+    """Answers as one host did: documents by path, query in any order, and request body."""
+
+    def __init__(self, documents: Iterable[Any]) -> None:
+        self._documents = {_asked(d.method, d.url, d.request_body or ""): d for d in documents}
+        super().__init__()
+
+    def next_answer(self, request: Received) -> Answer:
+        """The document that was recorded for this request, or 404."""
+        document = self._documents.get(_asked(request.method, request.path, request.body.decode()))
+        return Answer(document.body, document.status, document.headers) if document else Answer(status=404)
+
+
+def _asked(method: str, url: str, body: str) -> tuple[object, ...]:
+    parts = urlsplit(url)
+    return method, unquote(parts.path), tuple(sorted(parse_qsl(parts.query, keep_blank_values=True))), body
+
+
+@pytest.fixture
+def mirrored() -> Iterator[Callable[[Iterable[Any]], str]]:
+    """`mirrored(documents)`: serves documents, each host by a server of its own; returns the fetch map."""
+    servers: list[MirrorServer] = []
+
+    def serve(documents: Iterable[Any]) -> str:
+        by_host = defaultdict(list)
+        for document in documents:
+            parts = urlsplit(document.url)
+            by_host[f"{parts.scheme}://{parts.netloc}"].append(document)
+        for found in by_host.values():
+            servers.append(MirrorServer(found))
+        return ",".join(f"{host}={server.url}" for host, server in zip(by_host, servers, strict=True))
+
+    yield serve
+    for server in servers:
+        server.close()
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """`collector new`, `collector check` and `record` against a local server, as a contributor runs them."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from collectors.fixtures import fixture_documents, fixture_root
+from collectors.fixtures import fixture_documents, fixture_root, recorded_providers
+from collectors.registry import collectors_by_provider
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,6 +78,59 @@ def test_check_says_broken_where_the_source_is_gone(run_cli, local_server):
     row = json.loads(done.stdout)["rows"][0]
     assert row["verdict"] == "broken"
     assert done.returncode == 5
+
+
+# Their fixtures hold some of the regions that are asked for; the others answer 404 here.
+FEWER_REGIONS = {"aws"}
+
+
+def test_every_provider_is_as_expected_where_it_serves_what_its_fixtures_hold(run_cli, mirrored):
+    providers = {p: c for p, c in collectors_by_provider().items() if c.on_demand and p in recorded_providers()}
+    mapped = mirrored(d for p in providers for d in fixture_documents(p))
+    # Without optional keys: what lies behind them is not fetched, and has not vanished.
+    needed = dict.fromkeys([name for c in providers.values() for name in c.key_env], "example")
+    done = run_cli("collector", "check", "--all", "--format", "json", GPUBAZAAR_FETCH_MAP=mapped, **needed)
+    rows = {row["provider"]: row for row in json.loads(done.stdout)["rows"]}
+    assert rows.keys() >= providers.keys()
+    odd = {p: (row["verdict"], row["note"]) for p, row in rows.items() if row["verdict"] != "as expected"}
+    assert odd.keys() == FEWER_REGIONS, odd
+    assert all(rows[p]["median_price_ratio"] in (None, 1.0) for p in rows)
+    assert not any(rows[p]["appeared_count"] or rows[p]["vanished_count"] for p in rows)
+    assert "Warning" not in done.stderr
+
+
+def renamed_key(entry):
+    entry["kind_of_deployment"] = entry.pop("deployment_type")
+
+
+def new_gpu(entry):
+    if entry["configuration"]["gpu_type"] == "A4000":
+        entry["configuration"]["gpu_type"] = "Feynman"
+
+
+def dearer(entry):
+    entry["hourly_price"] *= 2
+
+
+@pytest.mark.parametrize(
+    ("change", "column", "value"),
+    [
+        (lambda entry: None, "verdict", "as expected"),
+        (renamed_key, "vanished_count", 1),
+        (new_gpu, "unmapped", ["Feynman"]),
+        (dearer, "median_price_ratio", 2.0),
+    ],
+)
+def test_lost_keys_new_names_and_moved_prices_are_drift(run_cli, mirrored, change, column, value):
+    [document] = fixture_documents("shadeform")
+    data = json.loads(document.body)
+    for entry in data["instance_types"]:
+        change(entry)
+    mapped = mirrored([dataclasses.replace(document, body=json.dumps(data).encode())])
+    done = run_cli("collector", "check", "shadeform", "--format", "json", GPUBAZAAR_FETCH_MAP=mapped)
+    [row] = json.loads(done.stdout)["rows"]
+    assert row["verdict"] == ("as expected" if column == "verdict" else "drifted")
+    assert row[column] == value
 
 
 def test_record_writes_the_body_and_a_sidecar(run_cli, local_server, tmp_path):
