@@ -229,8 +229,11 @@ class Document:
     request_body: str = ""
 
     def text(self) -> str:
-        """The body as text; undecodable bytes become U+FFFD, so a truncated page still parses to an error."""
-        return self.body.decode("utf-8", errors="replace")
+        """The body as text without a byte order mark.
+
+        Undecodable bytes become U+FFFD, so a truncated page still parses to an error.
+        """
+        return self.body.decode("utf-8-sig", errors="replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,17 @@ class Card:
         return next((p for p in self.prices if (read := read_price(p)) and read.unit == unit), None)
 
     @property
+    def is_sentence(self) -> bool:
+        """Whether a price stands in one piece of text with other words: "New: H100 from $1.99/hr!"."""
+        pieces = (" ".join(piece.split()) for piece in self.node.strings)
+        return any(PRICE.search(piece) and not _NO_LABEL.fullmatch(PRICE.sub(" ", piece)) for piece in pieces)
+
+    def is_like(self, other: Card) -> bool:
+        """Whether both are built alike, as the entries of one list are: the same element with a class in common."""
+        own, others = ({str(name) for name in card.node.get("class") or ()} for card in (self, other))
+        return self.node.name == other.node.name and (bool(own & others) or own == others)
+
+    @property
     def is_gpu(self) -> bool:
         """Whether the label names a known accelerator."""
         found = resolve(self.label)
@@ -81,6 +92,8 @@ def price_cards(root: Tag) -> list[Card]:
 def gpu_cards(document: Document, root: Tag, under: str = "") -> list[Card]:
     """The cards that name an accelerator, or stand under a heading or column names that match `under`.
 
+    A sentence with a price in it that no other card is built like is a banner, not a line of a price list.
+
     Raises:
         LayoutChanged: there is none.
     """
@@ -89,9 +102,10 @@ def gpu_cards(document: Document, root: Tag, under: str = "") -> list[Card]:
         for card in price_cards(root)
         if card.is_gpu or (under and re.search(under, f"{card.heading} {card.columns}", re.IGNORECASE))
     ]
-    if not found:
+    listed = [c for c in found if not c.is_sentence or any(c.is_like(other) for other in found if other is not c)]
+    if not listed:
         changed(document, "card with a GPU and a price", f"none in {document.url}")
-    return found
+    return listed
 
 
 def stated_terms(text: str, fallback: str = "") -> Terms | None:

@@ -7,7 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from catalog.types import Document
-from collectors.cards import price_cards
+from collectors.cards import gpu_cards, price_cards
 from collectors.meters import add_free_egress, add_meters, per_gb
 from collectors.modal import Modal
 from collectors.pages import (
@@ -213,3 +213,20 @@ def test_free_traffic_in_words(text, free):
     rows = RowBuilder(Modal())
     add_free_egress(rows, DOCUMENT, text)
     assert [s.price for s in rows.finish().surcharges] == ([0] if free else [])
+
+
+@pytest.mark.parametrize(
+    ("page", "labels"),
+    [
+        ("<ul><li>H100 $3/hr</li><li>L4 $1/hr</li></ul><p>Try an H200 from $2/hr today!</p>", ["H100", "L4"]),
+        (
+            '<i class="row a">H100 $3/hr</i><i class="row b">L4 $1/hr</i><i class="ad">New: T4 $2/hr!</i>',
+            ["H100", "L4"],
+        ),
+        ("<p><b>H100</b><i>$3/hr</i></p><div>Get an <b>L4</b> for <i>$1/hr</i></div>", ["H100", "Get an L4 for"]),
+        ("<p><b>H100</b><i>from $3/hr</i></p>", ["H100"]),
+    ],
+)
+def test_a_sentence_with_a_price_is_no_line_of_a_list(page, labels):
+    root = BeautifulSoup(page, "lxml")
+    assert [card.label for card in gpu_cards(DOCUMENT, root)] == labels
