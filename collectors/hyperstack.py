@@ -58,12 +58,17 @@ class Hyperstack(PricePage):
 
     def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per row and documented size; volumes, addresses and traffic as surcharges."""
-        tables = [t for t in map(read_table, soup.find_all("table")) if t.headers and _GPU_HEADER.match(t.headers[0])]
+        tables = [t for t in map(read_table, soup.find_all("table")) if _name_column(t) is not None]
         if not tables:
             changed(document, "table th 'GPU'")
         for table in tables:
             _add_table(rows, document, table)
         _add_surcharges(rows, document, soup)
+
+
+def _name_column(table: Table) -> int | None:
+    """The column that names the GPU: not its memory, nor what comes with each."""
+    return next((i for i, h in enumerate(table.headers) if _GPU_HEADER.match(h)), None)
 
 
 def _option(table: Table, price_header: str) -> PurchaseOption | None:
@@ -74,7 +79,8 @@ def _option(table: Table, price_header: str) -> PurchaseOption | None:
 
 
 def _add_table(rows: RowBuilder, document: Document, table: Table) -> None:
-    price = next((i for i, h in enumerate(table.headers) if i and _PRICE_HEADER.search(h)), None)
+    name = _name_column(table) or 0
+    price = next((i for i, h in enumerate(table.headers) if i != name and _PRICE_HEADER.search(h)), None)
     header = table.headers[price] if price is not None else ""
     option = _option(table, header)
     if price is None or option is None:
@@ -83,14 +89,14 @@ def _add_table(rows: RowBuilder, document: Document, table: Table) -> None:
     for line in table.whole_rows(rows):
         terms = terms_in(per_gpu(document, header)) or terms_in(line[price])
         if terms is None and read_price(line[price]):
-            rows.reject("unit_missing", "price", line[price], sample=line[0])
+            rows.reject("unit_missing", "price", line[price], sample=line[name])
             continue
         announced = bool(_ANNOUNCED.search(" ".join(line)))
         availability: Availability = "unavailable" if announced else "unknown"
         label = re.sub(
             r"\s*\(?(?:coming|launching|available (?:in|from)|pre-?order|announced).*$",
             "",
-            line[0],
+            line[name],
             flags=re.IGNORECASE,
         )
         extra: dict[str, Any] = {"flags": ["announced"]} if announced else {}

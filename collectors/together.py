@@ -92,10 +92,11 @@ def _column(header: str) -> dict[str, Any] | None:
 
 def _add_table(rows: RowBuilder, document: Document, table: Tag) -> None:
     headers, body = _grid(table)
-    columns = {i: column for i, header in enumerate(headers) if i and (column := _column(header))}
-    if not columns or not headers[0].casefold().startswith("hardware"):
+    name = next((i for i, header in enumerate(headers) if header.casefold().startswith("hardware")), None)
+    columns = {i: column for i, header in enumerate(headers) if i != name and (column := _column(header))}
+    if name is None or not columns:
         changed(document, "thead th", f"headers are {', '.join(headers) or 'missing'}")
-    units = {i: unit_in(per_gpu(document, headers[i])) or unit_in(per_gpu(document, headers[0])) for i in columns}
+    units = {i: unit_in(per_gpu(document, headers[i])) or unit_in(per_gpu(document, headers[name])) for i in columns}
     if not any(units.values()) and any(column["purchase_option"] == "on_demand" for column in columns.values()):
         changed(document, "thead th", f"no unit of time in {', '.join(headers)}")
     for line in body:
@@ -106,7 +107,7 @@ def _add_table(rows: RowBuilder, document: Document, table: Tag) -> None:
             unit = units[index]
             if unit is None:
                 if cell_state(line[index]) == "priced":
-                    rows.reject("unit_missing", headers[index], line[index], sample=line[0])
+                    rows.reject("unit_missing", headers[index], line[index], sample=line[name])
             else:
                 terms = Terms(unit, "gpu", "USD")
-                add_sizes(rows, document, line[0], line[index], terms, provider="together", **column)
+                add_sizes(rows, document, line[name], line[index], terms, provider="together", **column)

@@ -23,6 +23,17 @@ def reversed_keys(value):
     return [reversed_keys(item) for item in value] if isinstance(value, list) else value
 
 
+def columns_reversed(body):
+    """The page with the columns of every table in the opposite order; tables with spanning cells stay as they are."""
+    page = BeautifulSoup(body, "lxml")
+    for table in page.find_all("table"):
+        if not table.find(attrs={"colspan": True}) and not table.find(attrs={"rowspan": True}):
+            for row in table.find_all("tr"):
+                for cell in row.find_all(["td", "th"], recursive=False):
+                    row.insert(0, cell.extract())
+    return str(page).encode()
+
+
 def as_json(body):
     """The content of a JSON body, or None for any other."""
     try:
@@ -48,6 +59,7 @@ def same(document):
         yield "a banner", text.replace("<body>", f"<body>{BANNER}", 1).encode()
         yield "a footer", text.replace("</body>", f"{FOOTER}</body>", 1).encode()
         yield "a script in the head", text.replace("</head>", f"{SCRIPT}</head>", 1).encode()
+        yield "columns reversed", columns_reversed(body)
         yield "comments", text.replace("<tr", "<!-- H100 $9.99/hr --><tr").encode()
 
 
