@@ -103,7 +103,8 @@ def _gpu_types(document: Document, content: Mapping[str, Any]) -> list[Mapping[s
 def _prices(document: Document, content: Mapping[str, Any]) -> dict[str, _Listed]:
     """Family and size ("gpu3.small") to a price in the first currency that states one."""
     lists = {code: need(document, content, code, kind=dict) for code in _CURRENCIES if code in content}
-    if not lists or set(content) - set(_CURRENCIES):
+    # One more currency is none of ours; a name that stands in for one of ours is a change.
+    if not lists or (len(lists) < len(_CURRENCIES) and set(content) - set(_CURRENCIES)):
         changed(document, "usd", f"lists are {', '.join(sorted(content)) or 'missing'} in {document.url}")
     found: dict[str, _Listed] = {}
     for code, prices in lists.items():

@@ -129,6 +129,16 @@ def test_a_renamed_key_of_the_types_is_a_changed_list(documents, key):
         COLLECTOR.parse([dataclasses.replace(document, body=document.body.replace(key, b'"renamed"'))])
 
 
+def test_one_more_currency_loses_nothing_and_a_renamed_one_is_a_changed_list(documents):
+    listed = documents["opencompute"]
+    content = json.loads(listed.body)
+    more = dataclasses.replace(listed, body=json.dumps({"gbp": content["usd"], **content}).encode())
+    assert COLLECTOR.parse([more]).rows == COLLECTOR.parse([listed]).rows != ()
+    renamed = dataclasses.replace(listed, body=listed.body.replace(b'"usd"', b'"gbp"'))
+    with pytest.raises(LayoutChanged):
+        COLLECTOR.parse([renamed])
+
+
 @pytest.mark.parametrize("old", [b"running_", b'"usd"'])
 def test_renamed_prices_are_a_changed_list(documents, old):
     body = documents["opencompute"].body.replace(old, b'"x"' if old[:1] == b'"' else b"price_")
