@@ -79,7 +79,8 @@ def record(connection: Connection, refreshed: Refreshed, held_surcharges: str = 
           run.unmapped_count, run.complete, run.reason, run.collector_version)],
     )  # fmt: skip
     good = run.outcome in {"ok", "partial"}
-    if good or run.outcome == "held":
+    # A run accepted by hand reads no document: what its held run left out and could not name stays.
+    if (good and not held_surcharges) or run.outcome == "held":
         connection.execute("DELETE FROM live.rejections WHERE provider = ?", [run.provider])
         insert(
             connection, "rejections",

@@ -68,6 +68,36 @@ def test_a_held_run_is_shown_with_figures_and_accepted(held: Any, run_cli: Any) 
     assert refresh(served.home, ["scaleway"], timeout_s=20).results[0].outcome == "ok"  # judged against the new prices
 
 
+def test_what_a_held_run_rejected_and_could_not_name_stays_when_it_is_accepted(served: Any) -> None:
+    def change(document: Any) -> None:
+        cards = [s for s in document["servers"].values() if s.get("gpu") and s["hourly_price"]]
+        if len(cards) > 1:
+            cards[0]["hourly_price"] = "soon"
+            cards[1]["gpu_info"]["gpu_name"] = "Feynman"
+
+    served.provider("scaleway", "ecb")
+    refresh(served.home, ["scaleway", "ecb"], timeout_s=20)
+    double(served)
+    served.edit_json("scaleway", ROUTE, change)
+    held = refresh(served.home, ["scaleway"], timeout_s=20).results[0]
+    assert held.outcome == "held"
+
+    def left_out() -> list[tuple[Any, ...]]:
+        with reading(served.home) as catalog:
+            return [
+                tuple(row.values())
+                for view in ("v_rejections", "unmapped_names")
+                for row in catalog.rows(f"SELECT * FROM {view} WHERE provider = 'scaleway' ORDER BY ALL")
+            ]
+
+    before = left_out()
+    assert {row[0] for row in before} == {held.run_id}
+    assert "Feynman" in str(before)
+    assert "soon" in str(before)
+    accept_held(served.home, "scaleway", held.run_id)
+    assert left_out() == before
+
+
 def test_only_a_run_that_is_kept_can_be_accepted(held: Any, run_cli: Any) -> None:
     served, run_id = held
     with pytest.raises(UnknownName, match=run_id):
