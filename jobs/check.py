@@ -17,7 +17,7 @@ from catalog.errors import GpuBazaarError
 from catalog.types import Document, OfferRow
 from catalog.units import instance_price_hour
 from catalog.validate import check_rows
-from collectors.contract import Collector
+from collectors.contract import Collector, Parsed
 from collectors.document_shape import ShapeChange, compare_shapes, shape_of
 from collectors.errors import CredentialsMissing, LayoutChanged
 from collectors.fixtures import fixture_documents
@@ -71,7 +71,7 @@ def check(collector: Collector, last_good: Sequence[Mapping[str, Any]] = (), *, 
     shape = compare_shapes(shape_of(fixtures, headings=headings), shape_of(collected.documents, headings=headings))
     parsed = collected.parsed
     rows = check_rows(parsed.rows).rows if parsed else ()
-    expected = collector.read(fixtures)
+    expected, unreadable = _expected(collector, fixtures)
     reference = {r["offer_id"]: r for r in last_good} or _stored(check_rows(expected.rows).rows)
     rejected = len(parsed.rejections) if parsed else 0
     trips = [] if collector.kind == "rates" else examine(
@@ -91,8 +91,16 @@ def check(collector: Collector, last_good: Sequence[Mapping[str, Any]] = (), *, 
         new_gpus=_names(after - before), gone_gpus=_names(before - after), appeared_count=len(shape.appeared),
         vanished_count=len(shape.vanished), median_price_ratio=median, changed_offers=tuple(changed), shape=shape,
         reference="last good run" if last_good else "fixtures",
-        note="; ".join([*(t.sentence() for t in trips), *collected.notes]),
+        note="; ".join([*(t.sentence() for t in trips), *collected.notes, *unreadable]),
     )  # fmt: skip
+
+
+def _expected(collector: Collector, fixtures: Sequence[Document]) -> tuple[Parsed, tuple[str, ...]]:
+    """What the fixtures say; nothing, with the reason, where there are none yet or not all that the parser needs."""
+    try:
+        return collector.read(fixtures), ()
+    except LayoutChanged as problem:
+        return Parsed(), (f"the fixtures cannot be read: {problem}",)
 
 
 def _counterparts(fixtures: Sequence[Document], fetched: Sequence[Document]) -> Sequence[Document]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from collectors.fixtures import fixture_documents, fixture_root, recorded_providers
-from collectors.registry import collectors_by_provider
+from collectors.registry import collector, collectors_by_provider
+from jobs import check
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,6 +132,15 @@ def test_lost_keys_new_names_and_moved_prices_are_drift(run_cli, mirrored, chang
     [row] = json.loads(done.stdout)["rows"]
     assert row["verdict"] == ("as expected" if column == "verdict" else "drifted")
     assert row[column] == value
+
+
+def test_fixtures_that_cannot_be_read_are_said_and_compared_with_nothing(mirrored, monkeypatch):
+    documents = fixture_documents("shadeform")
+    monkeypatch.setenv("GPUBAZAAR_FETCH_MAP", mirrored(documents))
+    monkeypatch.setattr(check, "fixture_documents", lambda provider: [dataclasses.replace(documents[0], body=b"{}")])
+    found = check.check(collector("shadeform"), timeout_s=20)
+    assert found.row_count == len(check.check_rows(collector("shadeform").parse(documents).rows).rows)
+    assert "the fixtures cannot be read" in found.note
 
 
 def test_record_writes_the_body_and_a_sidecar(run_cli, local_server, tmp_path):
