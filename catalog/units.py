@@ -30,7 +30,9 @@ _CURRENCY_SIGNS: Final[dict[str, str]] = {
     "$": "USD", "€": "EUR", "£": "GBP", "₹": "INR", "CN¥": "CNY", "元": "CNY", "¥": "JPY", "円": "JPY", "₩": "KRW",
     "₽": "RUB", "₺": "TRY", "₪": "ILS", "₫": "VND", "฿": "THB", "₴": "UAH", "zł": "PLN", "Kč": "CZK",
 }  # fmt: skip
-_CURRENCY_WORDS: Final = {"Rs": "INR", "RMB": "CNY"}
+_CURRENCY_WORDS: Final = {
+    "Rs": "INR", "RMB": "CNY", "Euro": "EUR", "Euros": "EUR", "EURO": "EUR", "euro": "EUR", "euros": "EUR",
+}  # fmt: skip
 # Other dollars, and the real, share the sign: R$12 is not US$12.
 _DOLLAR_PREFIXES: Final[dict[str, str]] = {
     "US": "USD", "CA": "CAD", "C": "CAD", "AU": "AUD", "A": "AUD", "S": "SGD", "SG": "SGD", "R": "BRL", "HK": "HKD",
@@ -52,38 +54,58 @@ _UNIT_WORDS: Final[dict[str, PriceUnit]] = {
 }  # fmt: skip
 # A number with optional thousands groups and decimals, in either the English or the continental way of writing. A space
 # groups three digits and nothing else: the 2 of "$2.99 2" is a footnote.
-_DIGITS: Final = r"(?:\d{1,3}(?:[  \u202f’']\d{3}(?!\d))+(?:[.,]\d+)?|\d[\d.,]*)(?:[eE][-+]?\d+)?"
+_DIGITS: Final = r"(?:\d{1,3}(?:[  \u202f’']\d{3}(?!\d))+(?:[.,]\d+)?|\d[\d.,]*|\.\d+)(?:[eE][-+]?\d+)?"
 _NUMBER: Final = re.compile(rf"(?<![\w.,])-?{_DIGITS}")
 # Page scripts escape "$" as "$$"; some pages print "$2 .0000".
 _SPLIT_DECIMAL: Final = re.compile(r"(\d)\s+([.,]\d)")
+_GPU_WORDS: Final = frozenset({"gpu", "gpus", "card", "accelerator", "chip"})
+MACHINE_WORDS: Final = frozenset({"node", "instance", "server", "machine", "vm", "system", "host", "box"})
+# A footnote's figure may stand right behind a unit: "/hr1" names no GPU, and the H of an H100 is no unit.
+_FOOTNOTED: Final = (
+    rf"(?:{'|'.join(sorted(_UNIT_WORDS, key=len, reverse=True))})[\d\u00b9\u00b2\u00b3\u2070-\u2079](?!\w)"
+)
+_GPU_NAME: Final = re.compile(rf"(?!{_FOOTNOTED})[a-z]{{1,3}}\d{{1,4}}[a-z]*")  # "$2.49 per H100 hour"
 _UNIT: Final = re.compile(
-    r"(?:/|per|pro|\ba\b)\s*(?:1\s*)?"
-    r"(?:(?:gpu|card|accelerator|chip|node|instance|server|machine|vm|system|host)\b)?[\s\-·*/]*(?:per\s+)?([a-z]+)",
+    r"(?:/|per|pro|\ban?\b)\s*(?:1\s*)?"
+    rf"(?:(?:{'|'.join(sorted(_GPU_WORDS | MACHINE_WORDS))}|{_GPU_NAME.pattern})\b)?"
+    r"[\s\-·*/]*(?:per\s+)?([a-z]+)(?![a-z_]|\d{2})",
     re.IGNORECASE,
 )
-# What stands right behind an amount: "/GPU-hr", " per node per hour", "/ 1 hour".
+# What stands right behind an amount: "/GPU-hr", " per node per hour", "/ 1 hour", " (per week)"; a remark behind it
+# (" - on demand", " *billed by the minute") is none of it.
 _MEASURES: Final = re.compile(
-    r"\d\s*(?:[A-Z]{3}|[$€£₹])?\s*((?:(?:/|\bper\b|\bpro\b)\s*[\w.]+(?:\s*[-·*]\s*[a-z]+)*\s*)+)", re.IGNORECASE
+    r"\d\s*(?:[A-Z]{3}|[$€£₹])?\s*\(?((?:(?:/|\bper\b|\bpro\b)\s*[\w.]+(?:[-·*][a-z]+)*\s*)+)",
+    re.IGNORECASE,
 )
-_GPU_WORDS: Final = frozenset({"gpu", "gpus", "card", "accelerator", "chip"})
-_GPU_NAME: Final = re.compile(r"[a-z]{1,3}\d{2,4}[a-z]*")  # "$2.49 per H100 hour"
+# How many GPUs a price is for: "$24/hr for 8 GPUs", "8x H100: $24/hr", "$24/hr (8x H100)". A number inside a longer
+# remark ("(8 GPUs per node)", "Min. 8 GPUs") describes the offer, not the price.
+_COUNTED_GPUS: Final = (
+    r"([2-9]|\d{2,3})\s*"
+    rf"(?:[x×]|(?:{_GPU_NAME.pattern}\s+)?(?:gpus|cards|accelerators|chips)\b|{_GPU_NAME.pattern}\b)"
+)
+_SEVERAL_GPUS: Final = re.compile(
+    rf"(?:^|\bfor\s+){_COUNTED_GPUS}|\(\s*{_COUNTED_GPUS}(?:\s*(?!per\b)[\w-]+){{0,3}}\s*\)", re.IGNORECASE
+)
+_OTHER_PERIOD: Final = re.compile(r"(?<!billed )(?<!paid )\b(weekly|quarterly|yearly|annually)\b", re.IGNORECASE)
 _GPU_SCOPE: Final = re.compile(
-    r"(?:/|per)\s*(?:gpu|card|accelerator|chip)\b|\bgpu[\s\-]*(?:hr|hour|h)\b", re.IGNORECASE
+    rf"(?:/|per)\s*(?:gpu|card|accelerator|chip|{_GPU_NAME.pattern}(?!\.\d))\b|\bgpu[\s\-]*(?:hr|hour|h)\b",
+    re.IGNORECASE,
 )
-
-
 _CURRENCY: Final = (
     rf"(?:{'|'.join(map(re.escape, _CURRENCY_SIGNS))}"
     rf"|(?<![A-Za-z])(?:{'|'.join(sorted(_CURRENCY_CODES | set(_CURRENCY_WORDS)))})(?![A-Za-z]))"
 )
-_BESIDE_CURRENCY: Final = re.compile(rf"{_CURRENCY}[.\s]*-?{_DIGITS}|(?<![\w.,])-?{_DIGITS}\s*{_CURRENCY}")
+# A number between a name and a sign is the name's ("H100 80 $2.49").
+_BESIDE_CURRENCY: Final = re.compile(
+    rf"{_CURRENCY}(?:(?<=Rs)\.)?\s*(-?{_DIGITS})|(?<![\w.,])(-?{_DIGITS})\s*{_CURRENCY}(?!\s*\d)"
+)
 _PRICE_WORDS: Final = frozenset({
     *(code.casefold() for code in (*_CURRENCY_CODES, *_CURRENCY_WORDS)),
     "from", "starting", "starts", "at", "as", "low", "ab", "only", "ex", "excl", "excluding", "incl", "including",
-    "plus", "vat", "tax", "taxes", "gst", "mwst", "dollars", "dollar", "euro", "euros",
+    "plus", "vat", "tax", "taxes", "gst", "mwst", "dollars", "dollar",
 })  # fmt: skip
 _PER_WORDS: Final = frozenset({
-    *_UNIT_WORDS, "per", "pro", "a", "each", "gpu", "card", "node", "instance", "server", "vm", "accelerator", "billed",
+    *_UNIT_WORDS, *_GPU_WORDS, *MACHINE_WORDS, "per", "pro", "a", "an", "each", "billed",
 })  # fmt: skip
 
 
@@ -137,7 +159,7 @@ def _money_in(text: str) -> Decimal | None:
     whole = _SPLIT_DECIMAL.sub(r"\1\2", text)
     beside = _BESIDE_CURRENCY.search(whole)
     if beside:
-        return number_in(beside.group())
+        return number_in(beside.group(1) or beside.group(2))
     words = {word.casefold() for word in re.findall(r"[^\W\d_]+", _NUMBER.sub(" ", whole, count=1))}
     known = _PRICE_WORDS | (_PER_WORDS if unit_in(whole) else frozenset())
     return number_in(whole) if words <= known else None
@@ -160,7 +182,11 @@ def _plain_number(written: str) -> str:
 _LOWER_BOUND = re.compile(
     r"\b(?:from|starting|starts|as low as|ab)\b|\d\s*(?:[-–—]|\bto\b)\s*(?:[$€£₹]|[A-Z]{3}\s?)?\d", re.IGNORECASE
 )
-_TWO_PRICES = re.compile(r"[$€£₹]\s*\d[\d.,]*\s*[$€£₹]\s*\d")
+_TWO_PRICES = re.compile(
+    r"[$€£₹]\s*\d[\d.,]*\s*((?:/|\bper\b)[^$€£₹\d()]*?)?\s*[$€£₹]\s*\d[\d.,]*\s*(?(1)\1(?!\w))"
+    rf"|\d\s*({_CURRENCY})\s+\d[\d.,]*\s*\2",
+    re.IGNORECASE,
+)
 
 
 def read_price(text: str | None) -> PriceText | None:
@@ -168,8 +194,8 @@ def read_price(text: str | None) -> PriceText | None:
 
     Returns:
         None when the text holds no price: "Contact us", "N/A", "—", "Sold out", "coming soon", zero or below; and
-        where two prices stand side by side ("$3.99 $2.99/h"), of which one is not the price any more. The lower end
-        of a range is a lower bound.
+        where two prices stand side by side ("$3.99 $2.99/h", "$3.99/h $2.99/h"), of which one is not the
+        price any more. The lower end of a range is a lower bound.
     """
     if not text:
         return None
@@ -188,18 +214,24 @@ def read_price(text: str | None) -> PriceText | None:
 
 
 def other_measure_in(text: str) -> str | None:
-    """The first word behind a price that names neither a GPU nor a unit of time ("$31.20/node-hr" is per node)."""
+    """What a price is for besides a GPU and a unit of time ("$31.20/node-hr": "node"; "$24 for 8 GPUs": "8")."""
+    several = None if _GPU_SCOPE.search(text) else _SEVERAL_GPUS.search(text)
+    if several:
+        return several.group(1) or several.group(2)
     found = _MEASURES.search(text)
     if found is None:
-        return None
-    words = re.findall(rf"{_GPU_NAME.pattern}|\d[\d.,]*|[^\W\d_]+", found.group(1).casefold())
+        period = None if unit_in(text) else _OTHER_PERIOD.search(text)
+        return period.group(1).casefold() if period else None
+    measures = re.sub(r"\b1\s*[x×](?![a-z])|\b(gpu)(?=h(?:r|our)?s?\b)", r"\1 ", found.group(1).casefold())
+    measures = re.sub(rf"\b{_FOOTNOTED}", lambda unit: unit.group()[:-1], measures)
+    words = re.findall(rf"{_GPU_NAME.pattern}|\d[\d.,]*|[^\W\d_]+", measures)
     known = _GPU_WORDS | _UNIT_WORDS.keys() | {"per", "pro", "1"}
     return next((word for word in words if word not in known and not _GPU_NAME.fullmatch(word)), None)
 
 
 def currency_in(text: str) -> str | None:
     """The ISO 4217 code that a price text names by code or sign, or None."""
-    for word in re.findall(r"(?<![A-Za-z])(?:[A-Z]{3}|Rs)(?![A-Za-z])", text):
+    for word in re.findall(rf"(?<![A-Za-z])(?:[A-Z]{{3}}|{'|'.join(_CURRENCY_WORDS)})(?![A-Za-z])", text):
         if word in _CURRENCY_CODES or word in _CURRENCY_WORDS:
             return _CURRENCY_WORDS.get(word, str(word))
     dollar = _DOLLARS.search(text)

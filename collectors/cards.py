@@ -18,7 +18,7 @@ from collectors.pages import Terms, terms_in
 from collectors.readers import changed, text_of
 
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
-_UNIT_PART = r"(?:\s*(?:/|\bper\b)\s*[A-Za-z][A-Za-z\-]*)"
+_UNIT_PART = r"(?:\s*(?:/|\bper\b)\s*[A-Za-z](?:[A-Za-z]{0,2}\d{1,4}[A-Za-z]*|[A-Za-z\-]*))"
 PRICE = re.compile(
     r"(?:\b(?:from|starting (?:at|from)|as low as)\s*)?"
     rf"(?:[$€₹£]\s*\d[\d.,]*(?:e-\d+)?|\b\d[\d.,]*(?:e-\d+)?\s*(?:€|EUR\b|USD\b|INR\b))(?:\s*(?:USD|EUR|INR)\b)?"

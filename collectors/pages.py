@@ -10,7 +10,7 @@ from typing import Any, Literal
 from catalog.accelerators import accelerator
 from catalog.names import resolve
 from catalog.types import Availability, Document, OfferRow, PriceScope, PriceUnit, PurchaseOption
-from catalog.units import read_price, unit_in
+from catalog.units import MACHINE_WORDS, read_price, unit_in
 from collectors.readers import changed
 from collectors.rows import GpuRead, RowBuilder
 from collectors.shapes import Shape, open_shape, shape_of, shapes
@@ -27,7 +27,6 @@ _UNAVAILABLE = re.compile(
     re.IGNORECASE,
 )
 _ABSENT = re.compile(r"[\s\-–—−_.*]*|n\s*/?\s*a\.?|none|null|tb[ad]|not applicable", re.IGNORECASE)
-_INSTANCE_WORDS = frozenset({"instance", "node", "server", "machine", "vm", "host", "system", "box"})
 _SIZE = re.compile(r"(\d[\d.,]*)\s*([KMGT]i?B)\b", re.IGNORECASE)
 _GIB_PER: dict[str, float] = {"k": 1 / 2**20, "m": 1 / 2**10, "g": 1.0, "t": 2.0**10}
 _GB_PER: dict[str, float] = {"k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
@@ -80,7 +79,8 @@ def add_cell(
         rows.reject("not_a_price", "price", text, sample=sku)
         return None
     measure = found.other_measure if found else None
-    if measure and not (measure in _INSTANCE_WORDS and terms.scope == "instance"):
+    whole = terms.scope == "instance" and (measure in MACHINE_WORDS or measure == str(gpu.count))
+    if measure and not whole:
         rows.reject("unit_unknown", "price", text, sample=sku)
         return None
     odd = {"on_request": ["on_request"], "unavailable": ["not_obtainable"]}.get(state, [])
@@ -171,7 +171,7 @@ def per_gpu(document: Document, header: str) -> str:
     Raises:
         LayoutChanged: it names a node, an instance or the like instead.
     """
-    found = re.search(rf"(?:/|\bper\b)\s*({'|'.join(sorted(_INSTANCE_WORDS))})\b", header, re.IGNORECASE)
+    found = re.search(rf"(?:/|\bper\b)\s*({'|'.join(sorted(MACHINE_WORDS))})\b", header, re.IGNORECASE)
     return changed(document, "th", f"{header!r} is per {found.group(1)}, not per GPU") if found else header
 
 

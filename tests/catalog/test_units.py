@@ -72,7 +72,9 @@ def test_a_number_among_other_words_is_no_price(text):
     ("text", "amount"),
     [("8 GPUs for $24/h", "24"), ("$2.99 2", "2.99"), ("$2.99[1]", "2.99"), ("$2.99 (1)", "2.99"),
      ("$3.99 100", "3.99"), ("1.10/GPU-hr", "1.10"), ("from 2.49 per GPU per hour", "2.49"),
-     ("CHF 1'234.50 / month", "1234.50"), ("2.60/hr USD", "2.60"), ("EUR / hour: 2.60", "2.60")],
+     ("CHF 1'234.50 / month", "1234.50"), ("2.60/hr USD", "2.60"), ("EUR / hour: 2.60", "2.60"),
+     ("USD2.49/hr", "2.49"), ("Rs.219/hr", "219"), ("$.79/hr", "0.79"), ("H100 80 $2.49/hr", "2.49"),
+     ("2.49 per chip hour", "2.49"), ("2.49 per machine per hour", "2.49"), ("$2.49/hr ($1,817/mo)", "2.49")],
 )  # fmt: skip
 def test_the_number_beside_the_currency_is_the_price(text, amount):
     found = read_price(text)
@@ -135,7 +137,11 @@ def test_price_per_whole_gpu_of_a_slice():
 
 
 def test_of_two_prices_side_by_side_none_is_taken_and_a_range_is_a_lower_bound():
-    assert read_price("$3.99 $2.99/h") is None
+    for text in ("$3.99 $2.99/h", "$3.99/h $2.99/h", "$3.99 per GPU $2.99 per GPU", "3,99 € 2,99 €"):
+        assert read_price(text) is None
+    month_beside = read_price("$2.99/h $2,182/mo")
+    assert month_beside is not None
+    assert (month_beside.amount, month_beside.unit) == (D("2.99"), "hour")
     low = read_price("$2.99 – $3.49/h")
     assert low is not None
     assert (low.amount, low.unit, low.lower_bound) == (D("2.99"), "hour", True)
@@ -158,12 +164,35 @@ def test_other_dollars_are_not_us_dollars(text, currency):
 @pytest.mark.parametrize(
     ("text", "currency"),
     [("Rs. 249/hr", "INR"), ("CN¥26.60/h", "CNY"), ("26.60元/h", "CNY"), ("RMB 26.6 per hour", "CNY"),
-     ("25,00 SEK/h", "SEK"), ("9,99 zł/h", "PLN"), ("¥450/h", "JPY"), ("₩4,200/h", "KRW")],
+     ("25,00 SEK/h", "SEK"), ("9,99 zł/h", "PLN"), ("¥450/h", "JPY"), ("₩4,200/h", "KRW"),
+     ("0,75 Euro/h", "EUR"), ("Euro 0,75 pro Stunde", "EUR")],
 )  # fmt: skip
 def test_currencies_by_sign_code_and_word(text, currency):
     found = read_price(text)
     assert found is not None
     assert found.currency == currency
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [("$1,800/H100/mo", "month"), ("$60 per H100 day", "day"), ("$0.50/M60/hr", "hour"), ("$2.49/MI300X-hr", "hour"),
+     ("$2.49/hr per H100", "hour")],
+)  # fmt: skip
+def test_no_letter_of_a_gpus_name_is_a_unit(text, unit):
+    found = read_price(text)
+    assert found is not None
+    assert (found.unit, found.scope) == (unit, "gpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [("$2.49/hr1", "hour"), ("$2.49/h2", "hour"), ("$2.49/hour¹", "hour"), ("$1,800/mo3", "month"),
+     ("$2.49 per hour2", "hour")],
+)  # fmt: skip
+def test_a_footnote_behind_a_unit_changes_nothing(text, unit):
+    found = read_price(text)
+    assert found is not None
+    assert (found.unit, found.scope, found.other_measure) == (unit, None, None)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +213,18 @@ def test_units_as_adverbs(text, unit):
         ("0,75 EUR/h ex. VAT", None),
         ("$1.99/hr (8 GPUs per node)", None),
         ("3,90 €/GPU/Std.", None),
+        ("3,90 €/GPUh", None),
+        ("$0.80/L4/hr", None),
+        ("$2.49/1x H100/hr", None),
+        ("$2.49/hr billed annually", None),
+        ("$2.49/hr - on demand", None),
+        ("$2.49/GPU-hr *billed per minute", None),
+        ("$1.99/GPU/hr for 8 GPUs", None),
+        ("$24/hr for 8 GPUs", "8"),
+        ("$24.00/hr (8x H100 SXM)", "8"),
+        ("8x NVIDIA H100: $24/hr", "8"),
+        ("$250 weekly", "weekly"),
+        ("$250 (per week)", "week"),
         ("$31.20/node-hr", "node"),
         ("$31.20 per node per hour", "node"),
         ("$24.00 per instance hour", "instance"),

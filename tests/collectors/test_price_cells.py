@@ -58,7 +58,16 @@ def test_the_unit_in_the_cell_goes_before_the_header(text, hourly):
 
 
 @pytest.mark.parametrize(
-    "text", ["$31.20/node-hr", "$8 per 2 GPUs per hour", "$650/wk", "$9,000 / year", "$1 per 10 min"]
+    "text",
+    [
+        "$31.20/node-hr",
+        "$8 per 2 GPUs per hour",
+        "$650/wk",
+        "$9,000 / year",
+        "$1 per 10 min",
+        "$8/hr for 2 GPUs",
+        "$650 weekly",
+    ],
 )
 def test_a_measure_that_the_header_does_not_know_is_refused(text):
     row, result = offer(text)
@@ -66,9 +75,10 @@ def test_a_measure_that_the_header_does_not_know_is_refused(text):
     assert [r.reason for r in result.rejections] == ["unit_unknown"]
 
 
-def test_a_price_per_instance_stands_where_instances_are_priced():
+@pytest.mark.parametrize("text", ["$31.20 per node per hour", "$31.20/hr for 2 GPUs", "$31.20 per 2 GPUs per hour"])
+def test_a_price_per_instance_stands_where_instances_are_priced(text):
     rows = RowBuilder(Modal())
-    row = add_cell(rows, DOCUMENT, GpuRead(label="NVIDIA L4", count=2), "$31.20 per node per hour",
+    row = add_cell(rows, DOCUMENT, GpuRead(label="NVIDIA L4", count=2), text,
                    Terms("hour", "instance"), sku="x", instance_type="x")  # fmt: skip
     assert row is not None
     assert row.quote.price_usd_hour == pytest.approx(31.2)
@@ -225,6 +235,7 @@ def test_free_traffic_in_words(text, free):
         ),
         ("<p><b>H100</b><i>$3/hr</i></p><div>Get an <b>L4</b> for <i>$1/hr</i></div>", ["H100", "Get an L4 for"]),
         ("<p><b>H100</b><i>from $3/hr</i></p>", ["H100"]),
+        ("<p><b>H100</b><i>$1,800/H100/mo</i></p>", ["H100"]),
     ],
 )
 def test_a_sentence_with_a_price_is_no_line_of_a_list(page, labels):
