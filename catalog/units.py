@@ -180,7 +180,9 @@ def _plain_number(written: str) -> str:
 
 
 _LOWER_BOUND = re.compile(
-    r"\b(?:from|starting|starts|as low as|ab)\b|\d\s*(?:[-–—]|\bto\b)\s*(?:[$€£₹]|[A-Z]{3}\s?)?\d", re.IGNORECASE
+    r"\b(?:from|starting|starts|as low as|ab|à partir de|a partire da|desde)\b"
+    r"|\d\s*(?:[-–—]|\bto\b)\s*(?:[$€£₹]|[A-Z]{3}\s?)?\d",
+    re.IGNORECASE,
 )
 _TWO_PRICES = re.compile(
     r"[$€£₹]\s*\d[\d.,]*\s*((?:/|\bper\b)[^$€£₹\d()]*?)?\s*[$€£₹]\s*\d[\d.,]*\s*(?(1)\1(?!\w))"

@@ -16,6 +16,7 @@ from catalog.types import Document
 from catalog.units import read_price
 from collectors.pages import Terms, terms_in
 from collectors.readers import changed, text_of
+from collectors.rows import RowBuilder
 
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _UNIT_PART = r"(?:\s*(?:/|\bper\b)\s*[A-Za-z](?:[A-Za-z]{0,2}\d{1,4}[A-Za-z]*|[A-Za-z\-]*))"
@@ -89,10 +90,10 @@ def price_cards(root: Tag) -> list[Card]:
     return list(cards.values())
 
 
-def gpu_cards(document: Document, root: Tag, under: str = "") -> list[Card]:
+def gpu_cards(rows: RowBuilder, document: Document, root: Tag, under: str = "") -> list[Card]:
     """The cards that name an accelerator, or stand under a heading or column names that match `under`.
 
-    A sentence with a price in it that no other card is built like is a banner, not a line of a price list.
+    A sentence with a price in it that no other card is built like is a banner, not a line of a price list: rejected.
 
     Raises:
         LayoutChanged: there is none.
@@ -103,6 +104,9 @@ def gpu_cards(document: Document, root: Tag, under: str = "") -> list[Card]:
         if card.is_gpu or (under and re.search(under, f"{card.heading} {card.columns}", re.IGNORECASE))
     ]
     listed = [c for c in found if not c.is_sentence or any(c.is_like(other) for other in found if other is not c)]
+    for card in found:
+        if card not in listed:
+            rows.reject("not_in_a_list", "price", ", ".join(card.prices), sample=card.label)
     if not listed:
         changed(document, "card with a GPU and a price", f"none in {document.url}")
     return listed

@@ -19,7 +19,7 @@ CellState = Literal["priced", "on_request", "unavailable", "absent", "unreadable
 
 _ON_REQUEST = re.compile(
     r"contact|talk to|get in touch|request|\bquote|\bsales\b|on application|\benquir|\binquir|book a|custom pricing|"
-    r"\bcall\b|speak to",
+    r"\bcall\b|speak to|\bpoa\b|anfrage|sur devis|su richiesta",
     re.IGNORECASE,
 )
 _UNAVAILABLE = re.compile(

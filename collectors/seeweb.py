@@ -67,7 +67,7 @@ class Seeweb(PricePage):
 
     def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """The sizes of each card."""
-        for card in gpu_cards(document, soup):
+        for card in gpu_cards(rows, document, soup):
             _add_card(rows, document, card)
 
 

@@ -53,7 +53,7 @@ class ServerlessPage(PricePage):
 
     def add_page(self, rows: RowBuilder, document: Document, soup: BeautifulSoup) -> None:
         """One offer per GPU and documented size; processor, memory and storage meters as surcharges."""
-        for card in gpu_cards(document, soup, under=r"\bGPUs?\b"):
+        for card in gpu_cards(rows, document, soup, under=r"\bGPUs?\b"):
             specs = _specs(card.label)
             gpus = possible_gpus(specs["name"], specs["vram"], resolve(specs["name"]).gpu_count or 1)
             if not _NOT_A_GPU.search(card.label) and rows.covered.isdisjoint(gpus):

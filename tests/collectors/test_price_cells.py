@@ -34,6 +34,7 @@ DOCUMENT = Document("modal", "https://modal.com/pricing", b"x", datetime(2026, 1
     [
         ("$2.49", "priced"), ("from $2.49/hr", "priced"), ("0,75 EUR/h", "priced"), ("₹671", "priced"),
         ("Contact us", "on_request"), ("Talk to our team", "on_request"), ("Request a quote", "on_request"),
+        ("Auf Anfrage", "on_request"), ("POA", "on_request"), ("Sur devis", "on_request"),
         ("[Contact us](#form)", "on_request"), ("Sold out", "unavailable"), ("Coming soon", "unavailable"),
         ("Join the waitlist", "unavailable"), ("—", "absent"), ("––", "absent"), ("", "absent"), ("N/A", "absent"),
         ("n/a", "absent"), ("TBD", "absent"), ("$0.00", "unreadable"), ("0", "unreadable"), ("cheap", "unreadable"),
@@ -239,5 +240,7 @@ def test_free_traffic_in_words(text, free):
     ],
 )
 def test_a_sentence_with_a_price_is_no_line_of_a_list(page, labels):
-    root = BeautifulSoup(page, "lxml")
-    assert [card.label for card in gpu_cards(DOCUMENT, root)] == labels
+    rows = RowBuilder(Modal())
+    cards = price_cards(root := BeautifulSoup(page, "lxml"))
+    assert [card.label for card in gpu_cards(rows, DOCUMENT, root)] == labels
+    assert len(rows.finish().rejections) == len(cards) - len(labels)
